@@ -1,0 +1,1 @@
+"""What touches AWS: one adapter a file, named after its port, then its service."""

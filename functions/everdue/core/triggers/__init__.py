@@ -1,0 +1,1 @@
+"""When a schedule runs: one trigger a file."""

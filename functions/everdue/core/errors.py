@@ -37,6 +37,18 @@ class ClaimFailed(EverdueError):
     """The claim could not be read or written, and it is unknown whether a write happened. Nothing is committed."""
 
 
+class ClaimMalformed(ClaimFailed):
+    """The stored record is no claim. It is never overwritten: a guessed watermark would lose or repeat runs."""
+
+
+class Deposed(EverdueError):
+    """Another process took the claim while this one had something to commit. A lease that is too short does this often."""
+
+
+class ClaimLost(EverdueError):
+    """The claim of a shard that has run is gone. Coverage resumes from the last milestone; find out who removed it."""
+
+
 class ClaimTooNew(EverdueError):
     """The claim carries a newer schema number than this code knows. Do nothing: newer code is in charge."""
 

@@ -1,0 +1,35 @@
+"""everdue: a scheduler that may be late and never silently loses a run."""
+
+from everdue.core.claim import Claim, ClaimStore
+from everdue.core.clock import Clock
+from everdue.core.dispatcher import Dispatched, Dispatcher, Rejection
+from everdue.core.errors import EverdueError, FeedLost
+from everdue.core.occurrence import Occurrence
+from everdue.core.schedule import Entry, Row
+from everdue.core.scheduler import Scheduler
+from everdue.core.skip import Skip, SkipLog
+from everdue.core.source import ChangeFeed, Changes, Source
+from everdue.core.trigger import Trigger
+from everdue.version import VERSION as __version__
+
+__all__ = [
+    "ChangeFeed",
+    "Changes",
+    "Claim",
+    "ClaimStore",
+    "Clock",
+    "Dispatched",
+    "Dispatcher",
+    "Entry",
+    "EverdueError",
+    "FeedLost",
+    "Occurrence",
+    "Rejection",
+    "Row",
+    "Scheduler",
+    "Skip",
+    "SkipLog",
+    "Source",
+    "Trigger",
+    "__version__",
+]

@@ -1,0 +1,159 @@
+"""One invocation of a function that is started once a minute: wait for the claim, cover the minute, hand over.
+
+The trigger may fire anywhere inside its minute, late, twice or not at all. So an invocation covers past the next minute
+boundary, releases the claim in the committing write, leaves a waiting successor room to take it, and, while none does,
+takes it again for short windows until its own deadline nears.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from everdue.core.clock import Clock
+from everdue.core.hold import Hold
+from everdue.core.leadership import SKEW_US_MAX
+from everdue.core.moment import SECOND_US, from_us, to_us, us_to_seconds
+from everdue.core.scheduler import Handler, Scheduler
+
+MINUTE_US = 60 * SECOND_US
+
+MARGIN_US = 2_300_000
+"""An invocation covers so far past the minute boundary. It ends between whole seconds: most runs are due on one, so
+that handing over falls where nothing does."""
+
+AGAIN_US = 3 * SECOND_US
+"""How long the claim is taken again while no successor came."""
+
+ROOM_US = 400_000
+"""How long the claim stays free for a successor, who looks four times as often."""
+
+POLL_US = 100_000
+
+RESERVE_US = 3 * SECOND_US
+"""Before the deadline: time for the last hand-over and the commit."""
+
+PATIENCE_US = 500_000
+"""How far a hand-over is put off for a run that would fall into it."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """What an invocation did.
+
+    Attributes:
+        leader: whether it ever led.
+        start, end: the span it covered; None while it did not lead.
+        dispatched, skipped: occurrences sent, and runs left out on record.
+        schedules: how many are loaded.
+        handed_over: it left because a successor took the claim.
+        waited_seconds: from its start until it first led.
+    """
+
+    leader: bool = False
+    start: datetime | None = None
+    end: datetime | None = None
+    dispatched: int = 0
+    skipped: int = 0
+    schedules: int = 0
+    handed_over: bool = False
+    waited_seconds: float = 0.0
+
+
+class Invocation:
+    """Runs one invocation on a scheduler that may have served others before it."""
+
+    def __init__(self, scheduler: Scheduler, handler: Handler, clock: Clock, *, lead_seconds: float,
+                 deadline: datetime) -> None:  # fmt: skip
+        """
+        Args:
+            scheduler: with this process's memory.
+            handler: the dispatcher's.
+            clock: the scheduler's.
+            lead_seconds: 0 selects what is already due and ends; otherwise the furthest that one window may reach.
+            deadline: when this invocation is killed.
+        """
+        self._scheduler = scheduler
+        self._handler = handler
+        self._clock = clock
+        self._lead_us = round(lead_seconds * SECOND_US)
+        self._deadline_us = to_us(deadline)
+        self._last_us = self._deadline_us - RESERVE_US
+        self._summary = Summary()
+
+    def run(self) -> Summary:
+        """Lead once the claim is free, cover, and hand over. Raises what the handler or the claim store raises."""
+        started_us = self._now_us()
+        # A lease that ended with a heartbeat would outlive or precede its owner; this one ends with it.
+        self._scheduler.lease_until(from_us(self._deadline_us + SKEW_US_MAX))
+        self._scheduler.refresh()  # whoever waits for the claim reads meanwhile
+        if self._wait_for_claim():
+            self._summary.waited_seconds = us_to_seconds(self._now_us() - started_us)
+            self._lead()
+        self._summary.schedules = len(self._scheduler)
+        return self._summary
+
+    def _lead(self) -> None:
+        until_us = self._first_end_us()
+        while True:
+            if not self._cover(until_us) or not self._lead_us:
+                return
+            if self._now_us() + ROOM_US >= self._last_us:
+                return
+            self._clock.sleep(us_to_seconds(ROOM_US))
+            if not self._scheduler.elect():
+                self._summary.handed_over = True
+                return
+            until_us = min(self._now_us() + AGAIN_US - ROOM_US, self._last_us)
+
+    def _cover(self, until_us: int) -> bool:
+        """Cover one window and release the claim with its commit; whether this invocation led to its end."""
+        try:
+            if not self._scheduler.sync_if_due():
+                self._scheduler.let_go()
+                return False
+            hold = Hold(self._scheduler, self._clock, self._handler, lambda: True, together=True)
+            if self._summary.start is None and self._scheduler.covered_us is not None:
+                self._summary.start = from_us(self._scheduler.covered_us)
+            self._summary.leader = True
+            led = hold.cover(until_us) and self._await_a_gap(hold)
+            self._summary.dispatched += hold.dispatched
+            self._summary.skipped += hold.skipped
+            led = self._scheduler.close(release=True) and led
+        except Exception:
+            self._scheduler.let_go()
+            raise
+        if led and self._scheduler.covered_us is not None:
+            self._summary.end = from_us(self._scheduler.covered_us)
+        return led
+
+    def _await_a_gap(self, hold: Hold) -> bool:
+        """Put the hand-over off while a run falls due in the room that it leaves."""
+        give_up_us = min(self._now_us() + PATIENCE_US, self._last_us)
+        while self._lead_us:
+            next_us = self._scheduler.next_us()
+            if next_us is None or next_us > self._now_us() + ROOM_US or next_us >= give_up_us:
+                return True
+            if not hold.cover(next_us + 1):
+                return False
+        return True
+
+    def _wait_for_claim(self) -> bool:
+        while not self._scheduler.elect():
+            if self._now_us() + POLL_US >= self._last_us:
+                return False
+            self._clock.sleep(us_to_seconds(POLL_US))
+        return True
+
+    def _first_end_us(self) -> int:
+        now_us = self._now_us()
+        if not self._lead_us:
+            return now_us
+        boundary_us = now_us - now_us % MINUTE_US + MINUTE_US
+        return min(boundary_us + MARGIN_US, now_us + self._lead_us + MARGIN_US, self._last_us)
+
+    def _now_us(self) -> int:
+        return to_us(self._clock.now())
+
+
+def deadline_after(clock: Clock, remaining_seconds: float) -> datetime:
+    """The moment at which an invocation with so much time left is killed."""
+    return clock.now() + timedelta(seconds=remaining_seconds)

@@ -1,0 +1,224 @@
+"""The roster: every schedule in memory, converged to what the source states. Level-based: a snapshot is the whole truth.
+
+Nothing here reads a clock; `cut_us` is the moment just before the source was read.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from everdue.core.agenda import Agenda
+from everdue.core.moment import to_us
+from everdue.core.registered import Past, Refused, Registered
+from everdue.core.schedule import Entry, Row
+
+
+@dataclass(slots=True)
+class _Diff:
+    """What a snapshot would change, collected while it is read, applied only once it is complete."""
+
+    made: list[tuple[Row, Entry]] = field(default_factory=list)
+    failed: list[tuple[Row, Exception]] = field(default_factory=list)
+    paused: list[Row] = field(default_factory=list)
+
+
+class Roster:
+    """Schedules, refused rows, and definitions that ended with runs still owed.
+
+    Attributes:
+        entries: what is in force, by id.
+        refused: rows that could not be made, by id.
+        paused: ids whose rows are inactive.
+        strays: what has a coverage of its own, apart from the watermark, by id.
+        pasts: definitions no longer in force that may own unsent runs.
+        agenda: everything that rides the watermark.
+        cut_us: when the view was read; None: never completely.
+    """
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Registered] = {}
+        self.refused: dict[str, Refused] = {}
+        self.paused: set[str] = set()
+        self.strays: dict[str, Registered] = {}
+        self.pasts: list[Past] = []
+        self.agenda = Agenda()
+        self.cut_us: int | None = None
+        self._snapshot = 0
+
+    def __len__(self) -> int:
+        """How many schedules are loaded; one-shots that are done do not count."""
+        return len(self.entries) - self.agenda.done
+
+    def converge(self, rows: Iterable[Row], make: Callable[[Row], Entry], cut_us: int, cursor_us: int | None,
+                 known_us: int | None) -> list[Exception]:  # fmt: skip
+        """Take over a snapshot: additions, edits, pauses, resumptions, deletions.
+
+        Args:
+            rows: the snapshot. If reading it raises, nothing has changed.
+            make: makes an entry of a row that is new, changed, or was refused.
+            cut_us: the moment before the read began.
+            cursor_us: up to where this process has covered, if it leads or led.
+            known_us: what took effect up to here was known to whoever committed the coverage behind the cursor; it
+                decides for rows that this process sees in its very first view.
+
+        Returns:
+            why rows were refused, for those that were not refused before; their last good entries stay.
+        """
+        self._snapshot += 1
+        diff = self._read(rows, make)
+        base_us = self.cut_us
+        for row in diff.paused:
+            self._pause(row, base_us, cut_us, cursor_us)
+        news = [error for row, error in diff.failed if self._refuse(row, base_us, cut_us, cursor_us, known_us)]
+        for row, entry in diff.made:
+            self._register(row, entry, base_us, cut_us, cursor_us, known_us)
+        for gone in [entry for entry in self.entries.values() if entry.seen != self._snapshot]:
+            self._end(gone, Past(gone, cut_us, "deleted"), cursor_us)
+        for id in [id for id, refusal in self.refused.items() if refusal.seen != self._snapshot]:  # noqa: A001
+            del self.refused[id]
+        if len(self.paused) > len(diff.paused):
+            self.paused = {row.id for row in diff.paused}
+        self.cut_us = cut_us
+        return news
+
+    def lead(self, cursor_us: int, known_us: int | None) -> None:
+        """Judge all coverage anew under a claim that somebody else wrote last.
+
+        What took effect after the source was read by whoever committed the coverage was unknown to them and is owed
+        its runs; everything else was accounted for and rides the watermark. What this process believed while it did
+        not lead counts for nothing: another one may have run it since, or have led without knowing of it.
+        """
+        for registered in list(self.strays.values()):
+            del self.strays[registered.id]
+            self.agenda.add(registered)
+        self.agenda.move_to(cursor_us)
+        for registered in self.entries.values():
+            registered.ride()
+            registered.rode_from_us = cursor_us
+            if registered.effective_us is not None and _unknown(registered.effective_us, known_us):
+                self.agenda.discard(registered)
+                self._stray(registered, registered.effective_us)
+        for past in self.pasts:
+            registered = past.registered
+            registered.ride()
+            registered.rode_from_us = cursor_us
+            if registered.effective_us is not None and _unknown(registered.effective_us, known_us):
+                registered.owe_from(registered.effective_us)
+        self.forget(cursor_us)
+        for refusal in self.refused.values():
+            refusal.owed_from_us = refusal.effective_us if _unknown(refusal.effective_us, known_us) else cursor_us
+
+    def forget(self, cursor_us: int) -> None:
+        """Drop the ended definitions that own no run at or after their coverage."""
+        self.pasts = [past for past in self.pasts if _start_us(past.registered, cursor_us) < past.until_us]
+
+    def _read(self, rows: Iterable[Row], make: Callable[[Row], Entry]) -> _Diff:
+        diff = _Diff()
+        for row in rows:
+            if not row.active:
+                diff.paused.append(row)
+                continue
+            known = self.entries.get(row.id)
+            refusal = self.refused.get(row.id)
+            if known is not None and known.row_version == row.version:
+                known.seen = self._snapshot
+                if refusal is None:
+                    continue
+            if refusal is not None:
+                refusal.seen = self._snapshot
+                if known is not None and known.row_version == row.version:
+                    refusal.seen = 0  # written back to the definition in force: nothing is refused any more
+                    continue
+            try:
+                diff.made.append((row, make(row)))
+            except Exception as error:  # noqa: BLE001 - a row is the user's; whatever it raises is this row's alone
+                diff.failed.append((row, error))
+        return diff
+
+    def _register(self, row: Row, entry: Entry, base_us: int | None, cut_us: int, cursor_us: int | None,
+                  known_us: int | None) -> None:  # fmt: skip
+        refusal = self.refused.pop(row.id, None)
+        old = self.entries.get(row.id)
+        if old is not None and old.entry == entry:  # decides neither when nor what: moves nothing
+            old.row_version = row.version
+            old.seen = self._snapshot
+            return
+        new = Registered(row.id, row.version, row.version, entry, None, rode_from_us=cursor_us, seen=self._snapshot)
+        if refusal is not None and refusal.row_version == row.version:  # the same definition, made at last
+            new.effective_us, owed_from_us = refusal.effective_us, refusal.owed_from_us
+        else:
+            new.effective_us = owed_from_us = self._effective(row, base_us, cut_us)
+            if base_us is None and not _unknown(owed_from_us, known_us):
+                owed_from_us = None
+        self.paused.discard(row.id)
+        if old is not None:
+            until_us = cut_us if owed_from_us is None else owed_from_us
+            if cursor_us is not None and old.owed_from_us is None and old.id not in self.strays:
+                new.sent = (old, cursor_us)
+            self._end(old, Past(old, until_us), cursor_us)
+        self.entries[row.id] = new
+        if owed_from_us is None:
+            self.agenda.add(new)
+        else:
+            self._stray(new, owed_from_us)
+
+    def _effective(self, row: Row, base_us: int | None, cut_us: int) -> int | None:
+        """When a definition took effect that this view shows and the view before did not.
+
+        Not before the view before was read, whatever the writer's stamp says: a stamp may be rounded, come from a
+        clock that is behind, or be older than the edit. Without a stamp, at that earliest moment: too early repeats a
+        run at worst, too late loses one. A resumed schedule alone starts late, since what fell due while it was paused
+        must not run.
+        """
+        stamp_us = None if row.active_from is None else to_us(row.active_from)
+        if base_us is None:
+            return stamp_us
+        if row.id in self.paused:
+            return stamp_us if stamp_us is not None and stamp_us > base_us else cut_us
+        return base_us if stamp_us is None else max(stamp_us, base_us)
+
+    def _refuse(self, row: Row, base_us: int | None, cut_us: int, cursor_us: int | None,
+                known_us: int | None) -> bool:  # fmt: skip
+        known = self.entries.get(row.id)
+        if known is not None:
+            known.seen = self._snapshot
+        refusal = self.refused.get(row.id)
+        if refusal is not None and refusal.row_version == row.version:
+            return False
+        effective_us = self._effective(row, base_us, cut_us)
+        owed_from_us = effective_us if base_us is not None or _unknown(effective_us, known_us) else cursor_us
+        self.refused[row.id] = Refused(row.id, row.version, effective_us, owed_from_us, self._snapshot)
+        return True
+
+    def _pause(self, row: Row, base_us: int | None, cut_us: int, cursor_us: int | None) -> None:
+        self.refused.pop(row.id, None)
+        self.paused.add(row.id)
+        old = self.entries.get(row.id)
+        if old is not None:
+            stamp_us = None if row.active_from is None else to_us(row.active_from)
+            stamped = stamp_us is not None and base_us is not None and stamp_us > base_us
+            until_us = min(stamp_us, cut_us) if stamped and stamp_us is not None else cut_us
+            self._end(old, Past(old, until_us, "paused"), cursor_us)
+
+    def _end(self, old: Registered, past: Past, cursor_us: int | None) -> None:
+        if self.entries.get(old.id) is old:
+            del self.entries[old.id]
+        if self.strays.get(old.id) is old:
+            del self.strays[old.id]
+        else:
+            self.agenda.discard(old)
+        if cursor_us is None or _start_us(old, cursor_us) < past.until_us:
+            self.pasts.append(past)
+
+    def _stray(self, registered: Registered, owed_from_us: int) -> None:
+        registered.owe_from(owed_from_us)
+        self.strays[registered.id] = registered
+
+
+def _start_us(registered: Registered, cursor_us: int) -> int:
+    """From where a definition's runs are not yet covered."""
+    return cursor_us if registered.owed_from_us is None else registered.owed_from_us
+
+
+def _unknown(effective_us: int | None, known_us: int | None) -> bool:
+    """Whether a definition took effect after the read that fed the committed coverage."""
+    return effective_us is not None and (known_us is None or effective_us > known_us)

@@ -42,7 +42,7 @@ class ClaimMalformed(ClaimFailed):
 
 
 class Deposed(EverdueError):
-    """Another process took the claim while this one had something to commit. A lease that is too short does this often."""
+    """Another process took the claim while this one had something to commit. Too short a lease does this often."""
 
 
 class ClaimLost(EverdueError):

@@ -7,16 +7,11 @@ that is cancelled, edited or added while it waits; asking again at the moment it
 from collections.abc import Callable
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-from everdue.core.clock import Clock, MonotonicClock
+from everdue.core.cycle import Cycle
 from everdue.core.dispatcher import Dispatched
-from everdue.core.moment import to_us, us_to_seconds
 from everdue.core.occurrence import Occurrence
 from everdue.core.selection import Limits, Selection
-
-if TYPE_CHECKING:
-    from everdue.core.scheduler import Scheduler
 
 AHEAD_US = 150_000
 """Leadership is confirmed this long before a held moment, so that the moment itself need not wait for the answer."""
@@ -31,22 +26,20 @@ LIMITS = Limits(runs=2_000, skips=100_000, runs_of_one=1_000)
 class Hold:
     """One window, held open by a leader."""
 
-    def __init__(self, scheduler: "Scheduler", clock: Clock, handler: Callable[[list[Occurrence]], Dispatched | None],
+    def __init__(self, cycle: Cycle, handler: Callable[[list[Occurrence]], Dispatched | None],
                  keep_on: Callable[[], bool], *, together: bool = False) -> None:  # fmt: skip
         """
         Args:
-            scheduler: the leader.
-            clock: its clock.
+            cycle: a leader's.
             handler: takes the occurrences.
             keep_on: asked after every hand-over and every wait.
             together: hand over everything that is past due at once, in order, not moment by moment.
         """
-        self._scheduler = scheduler
-        self._keep_on = keep_on
-        self._clock = clock
+        self._cycle = cycle
         self._handler = handler
+        self._keep_on = keep_on
         self._together = together
-        self._confirmed_us = self._monotonic_us()
+        self._confirmed_us = cycle.monotonic_us()
         self.dispatched = 0
         self.skipped = 0
 
@@ -57,12 +50,12 @@ class Hold:
         what the handler raises, with everything handed over before it covered.
         """
         while True:
-            end_us = min(until_us, self._now_us() + 1)
-            selection = self._scheduler.select(end_us, LIMITS)
+            end_us = min(until_us, self._cycle.now_us() + 1)
+            selection = self._cycle.select(end_us, LIMITS)
             if selection.occurrences and not self._confirmed():
                 return False
             self._hand_over(selection)
-            self._scheduler.advance(selection)
+            self._cycle.advance(selection)
             self.skipped += sum(skip.count for skip in selection.skips)
             if selection.more and not self._commit_slice():
                 return False
@@ -81,51 +74,45 @@ class Hold:
         for batch in batches:
             if not batch:
                 continue
-            handed_over_us = self._now_us()
+            handed_over_us = self._cycle.now_us()
             try:
                 result = self._handler(batch)
             except Exception:
-                self._scheduler.count_error("dispatch")
+                self._cycle.reporter.count("dispatch")
                 raise
             self.dispatched += len(batch)
-            selection.skips += self._scheduler.sent(batch, result, handed_over_us)
+            selection.skips += self._cycle.sent(batch, result, handed_over_us)
 
     def _wait(self, until_us: int) -> None:
         """Wait for whatever comes first: a run, the next sync, or the window's end."""
-        next_us = self._scheduler.next_us()
+        next_us = self._cycle.next_us()
         wake_us = until_us if next_us is None else min(next_us, until_us)
-        left_us = wake_us - self._now_us()
-        sync_us = self._scheduler.sync_due_in_us()
+        left_us = wake_us - self._cycle.now_us()
+        sync_us = self._cycle.sync_due_in_us()
         # A read that would end after the next run is due waits for it, though not for ever.
-        if sync_us <= 0 and (left_us > self._scheduler.sync_took_us or -sync_us > self._scheduler.sync_us):
-            self._scheduler.sync_if_due()
+        if sync_us <= 0 and (left_us > self._cycle.sync_took_us or -sync_us > self._cycle.terms.sync_us):
+            self._cycle.sync_if_due()
             return
         if 0 < sync_us < left_us:
-            self._clock.sleep(us_to_seconds(sync_us))
+            self._cycle.sleep_us(sync_us)
             return
         if left_us > AHEAD_US:
-            self._clock.sleep(us_to_seconds(left_us - AHEAD_US))
-            left_us = wake_us - self._now_us()
+            self._cycle.sleep_us(left_us - AHEAD_US)
+            left_us = wake_us - self._cycle.now_us()
         if next_us is not None and next_us <= until_us:
             self._confirmed()
-            left_us = wake_us - self._now_us()
-        self._clock.sleep(us_to_seconds(max(0, left_us)))
+            left_us = wake_us - self._cycle.now_us()
+        self._cycle.sleep_us(left_us)
 
     def _confirmed(self) -> bool:
-        if self._monotonic_us() - self._confirmed_us <= FRESH_US:
+        if self._cycle.monotonic_us() - self._confirmed_us <= FRESH_US:
             return True
-        if not self._scheduler.confirm():
+        if not self._cycle.confirm():
             return False
-        self._confirmed_us = self._monotonic_us()
+        self._confirmed_us = self._cycle.monotonic_us()
         return True
 
     def _commit_slice(self) -> bool:
-        committed = self._scheduler.close(release=False)
-        self._confirmed_us = self._monotonic_us()
+        committed = self._cycle.close(release=False)
+        self._confirmed_us = self._cycle.monotonic_us()
         return committed
-
-    def _now_us(self) -> int:
-        return to_us(self._clock.now())
-
-    def _monotonic_us(self) -> int:
-        return self._clock.monotonic_us() if isinstance(self._clock, MonotonicClock) else self._now_us()

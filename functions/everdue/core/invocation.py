@@ -6,9 +6,8 @@ takes it again for short windows until its own deadline nears.
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from everdue.core.clock import Clock
 from everdue.core.hold import Hold
 from everdue.core.leadership import SKEW_US_MAX
 from everdue.core.moment import SECOND_US, from_us, to_us, us_to_seconds
@@ -61,19 +60,17 @@ class Summary:
 class Invocation:
     """Runs one invocation on a scheduler that may have served others before it."""
 
-    def __init__(self, scheduler: Scheduler, handler: Handler, clock: Clock, *, lead_seconds: float,
-                 deadline: datetime) -> None:  # fmt: skip
+    def __init__(self, scheduler: Scheduler, handler: Handler, *, lead_seconds: float, deadline: datetime) -> None:
         """
         Args:
             scheduler: with this process's memory.
             handler: the dispatcher's.
-            clock: the scheduler's.
             lead_seconds: 0 selects what is already due and ends; otherwise the furthest that one window may reach.
             deadline: when this invocation is killed.
         """
         self._scheduler = scheduler
+        self._cycle = scheduler.cycle
         self._handler = handler
-        self._clock = clock
         self._lead_us = round(lead_seconds * SECOND_US)
         self._deadline_us = to_us(deadline)
         self._last_us = self._deadline_us - RESERVE_US
@@ -81,12 +78,12 @@ class Invocation:
 
     def run(self) -> Summary:
         """Lead once the claim is free, cover, and hand over. Raises what the handler or the claim store raises."""
-        started_us = self._now_us()
+        started_us = self._cycle.now_us()
         # A lease that ended with a heartbeat would outlive or precede its owner; this one ends with it.
-        self._scheduler.lease_until(from_us(self._deadline_us + SKEW_US_MAX))
-        self._scheduler.refresh()  # whoever waits for the claim reads meanwhile
+        self._cycle.lease_until(from_us(self._deadline_us + SKEW_US_MAX))
+        self._cycle.refresh()  # whoever waits for the claim reads meanwhile
         if self._wait_for_claim():
-            self._summary.waited_seconds = us_to_seconds(self._now_us() - started_us)
+            self._summary.waited_seconds = us_to_seconds(self._cycle.now_us() - started_us)
             self._lead()
         self._summary.schedules = len(self._scheduler)
         return self._summary
@@ -96,64 +93,56 @@ class Invocation:
         while True:
             if not self._cover(until_us) or not self._lead_us:
                 return
-            if self._now_us() + ROOM_US >= self._last_us:
+            if self._cycle.now_us() + ROOM_US >= self._last_us:
                 return
-            self._clock.sleep(us_to_seconds(ROOM_US))
-            if not self._scheduler.elect():
+            self._cycle.sleep_us(ROOM_US)
+            if not self._cycle.elect():
                 self._summary.handed_over = True
                 return
-            until_us = min(self._now_us() + AGAIN_US - ROOM_US, self._last_us)
+            until_us = min(self._cycle.now_us() + AGAIN_US - ROOM_US, self._last_us)
 
     def _cover(self, until_us: int) -> bool:
         """Cover one window and release the claim with its commit; whether this invocation led to its end."""
         try:
-            if not self._scheduler.sync_if_due():
-                self._scheduler.let_go()
+            if not self._cycle.sync_if_due():
+                self._cycle.let_go()
                 return False
-            hold = Hold(self._scheduler, self._clock, self._handler, lambda: True, together=True)
-            if self._summary.start is None and self._scheduler.covered_us is not None:
-                self._summary.start = from_us(self._scheduler.covered_us)
+            hold = Hold(self._cycle, self._handler, lambda: True, together=True)
+            if self._summary.start is None and self._cycle.covered_us is not None:
+                self._summary.start = from_us(self._cycle.covered_us)
             self._summary.leader = True
             led = hold.cover(until_us) and self._await_a_gap(hold)
             self._summary.dispatched += hold.dispatched
             self._summary.skipped += hold.skipped
-            led = self._scheduler.close(release=True) and led
+            led = self._cycle.close(release=True) and led
         except Exception:
-            self._scheduler.let_go()
+            self._cycle.let_go()
             raise
-        if led and self._scheduler.covered_us is not None:
-            self._summary.end = from_us(self._scheduler.covered_us)
+        if led and self._cycle.covered_us is not None:
+            self._summary.end = from_us(self._cycle.covered_us)
         return led
 
     def _await_a_gap(self, hold: Hold) -> bool:
         """Put the hand-over off while a run falls due in the room that it leaves."""
-        give_up_us = min(self._now_us() + PATIENCE_US, self._last_us)
+        give_up_us = min(self._cycle.now_us() + PATIENCE_US, self._last_us)
         while self._lead_us:
-            next_us = self._scheduler.next_us()
-            if next_us is None or next_us > self._now_us() + ROOM_US or next_us >= give_up_us:
+            next_us = self._cycle.next_us()
+            if next_us is None or next_us > self._cycle.now_us() + ROOM_US or next_us >= give_up_us:
                 return True
             if not hold.cover(next_us + 1):
                 return False
         return True
 
     def _wait_for_claim(self) -> bool:
-        while not self._scheduler.elect():
-            if self._now_us() + POLL_US >= self._last_us:
+        while not self._cycle.elect():
+            if self._cycle.now_us() + POLL_US >= self._last_us:
                 return False
-            self._clock.sleep(us_to_seconds(POLL_US))
+            self._cycle.sleep_us(POLL_US)
         return True
 
     def _first_end_us(self) -> int:
-        now_us = self._now_us()
+        now_us = self._cycle.now_us()
         if not self._lead_us:
             return now_us
         boundary_us = now_us - now_us % MINUTE_US + MINUTE_US
         return min(boundary_us + MARGIN_US, now_us + self._lead_us + MARGIN_US, self._last_us)
-
-    def _now_us(self) -> int:
-        return to_us(self._clock.now())
-
-
-def deadline_after(clock: Clock, remaining_seconds: float) -> datetime:
-    """The moment at which an invocation with so much time left is killed."""
-    return clock.now() + timedelta(seconds=remaining_seconds)

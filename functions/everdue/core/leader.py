@@ -41,6 +41,7 @@ class Leader:
         self._lease_us = lease_us
         self._warn = warn
         self._milestone_us: int | None = None
+        self._memory: Claim | None = None
         self.claim: Claim | None = None
         self.lease_until_us: int | None = None
 
@@ -118,7 +119,7 @@ class Leader:
         if not self._store.swap(expected, following):
             self.claim = None
             return False
-        self.claim = replace(following, revision=(0 if expected is None else expected.revision) + 1)
+        self.claim = self._memory = replace(following, revision=(0 if expected is None else expected.revision) + 1)
         return True
 
     def _carried(self, stored: Claim | None, now_us: int, cut_us: int | None) -> Claim:
@@ -126,8 +127,11 @@ class Leader:
         if stored is not None:
             return stored if stored.covered_until is not None else replace(stored, covered_until=from_us(now_us))
         milestone = self._store.load_milestone() if isinstance(self._store, MilestoneStore) else None
-        if self.claim is not None and self.claim.covered_until is not None:
-            milestone = Milestone(self.claim.covered_until, self.claim.synced_until)  # memory is newer than any record
+        memory = self._memory
+        if memory is not None and memory.covered_until is not None and (
+            milestone is None or milestone.covered_until < memory.covered_until
+        ):  # fmt: skip
+            milestone = Milestone(memory.covered_until, memory.synced_until)
         if milestone is None:  # the first run ever: it starts now
             self._milestone_us = None
             return Claim("", EPOCH, from_us(now_us), from_us(now_us if cut_us is None else cut_us))
@@ -162,6 +166,6 @@ class Leader:
         skew_us = self._store.skew_us() if isinstance(self._store, ServiceClock) else None
         if skew_us is None or abs(skew_us) <= SKEW_US_MAX:
             return False
-        self._warn(ClockSkewed(f"this machine's clock is {us_to_seconds(skew_us):+.1f} s off the service's: it does not lead "
-                               f"beyond {us_to_seconds(SKEW_US_MAX):.0f} s"), "clock")  # fmt: skip
+        self._warn(ClockSkewed(f"this machine's clock is {us_to_seconds(skew_us):+.1f} s off the service's: beyond "
+                               f"{us_to_seconds(SKEW_US_MAX):.0f} s it does not lead"), "clock")  # fmt: skip
         return True

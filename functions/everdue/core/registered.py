@@ -9,6 +9,23 @@ from everdue.core.skip import Reason
 from everdue.core.trigger import InstantTrigger
 
 
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """When a definition took effect, as far as this process can tell: from `from_us` on, but by `by_us` at the latest.
+
+    The two are equal where the source says when; otherwise they are the reads between which it appeared.
+    """
+
+    from_us: int
+    by_us: int
+
+    def owed_after(self, known_us: int | None) -> int | None:
+        """From where its runs are owed, where the source was read at `known_us` for the coverage; None: it was known."""
+        if known_us is None:
+            return self.from_us
+        return max(self.from_us, known_us) if self.by_us > known_us else None
+
+
 @dataclass(slots=True, eq=False)
 class Registered:
     """One definition of one schedule. An edit makes a new one.
@@ -19,8 +36,7 @@ class Registered:
         row_version: what the source's row is compared with.
         entry: as the source made it.
         trigger: the entry's, as an instant trigger.
-        effective_us: when this definition took effect, as far as this process can tell. None: before this process
-            first looked, so whoever committed the claim knew it.
+        effect: when this definition took effect. None: before this process first looked, and the source does not say.
         owed_from_us: where its own coverage stands, when that is not the watermark. None: it rides the watermark.
         rode_from_us: since where this process itself has covered it.
         sent: the definition before, and up to where this process sent its runs: those keys need no repeat.
@@ -33,7 +49,7 @@ class Registered:
     version: str
     row_version: str
     entry: Entry
-    effective_us: int | None
+    effect: Effect | None
     owed_from_us: int | None = None
     rode_from_us: int | None = None
     sent: "tuple[Registered, int] | None" = None
@@ -89,12 +105,12 @@ class Refused:
     Attributes:
         id: the schedule.
         row_version: the row that failed.
-        effective_us, owed_from_us: what its entry would have had, so that a later success owes it nothing less.
+        effect, owed_from_us: what its entry would have had, so that a later success owes it nothing less.
         seen: the number of the last snapshot that listed it.
     """
 
     id: str
     row_version: str
-    effective_us: int | None
+    effect: Effect | None
     owed_from_us: int | None
     seen: int = 0

@@ -1,4 +1,4 @@
-"""The roster: every schedule in memory, converged to what the source states. Level-based: a snapshot is the whole truth.
+"""The roster: every schedule in memory, converged to what the source states: a snapshot is the whole truth.
 
 Nothing here reads a clock; `cut_us` is the moment just before the source was read.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from everdue.core.agenda import Agenda
 from everdue.core.moment import to_us
-from everdue.core.registered import Past, Refused, Registered
+from everdue.core.registered import Effect, Past, Refused, Registered
 from everdue.core.schedule import Entry, Row
 
 
@@ -94,18 +94,21 @@ class Roster:
         for registered in self.entries.values():
             registered.ride()
             registered.rode_from_us = cursor_us
-            if registered.effective_us is not None and _unknown(registered.effective_us, known_us):
+            owed_from_us = _owed_after(registered.effect, known_us)
+            if owed_from_us is not None:
                 self.agenda.discard(registered)
-                self._stray(registered, registered.effective_us)
+                self._stray(registered, owed_from_us)
         for past in self.pasts:
             registered = past.registered
             registered.ride()
             registered.rode_from_us = cursor_us
-            if registered.effective_us is not None and _unknown(registered.effective_us, known_us):
-                registered.owe_from(registered.effective_us)
+            owed_from_us = _owed_after(registered.effect, known_us)
+            if owed_from_us is not None:
+                registered.owe_from(owed_from_us)
         self.forget(cursor_us)
         for refusal in self.refused.values():
-            refusal.owed_from_us = refusal.effective_us if _unknown(refusal.effective_us, known_us) else cursor_us
+            owed_from_us = _owed_after(refusal.effect, known_us)
+            refusal.owed_from_us = cursor_us if owed_from_us is None else owed_from_us
 
     def forget(self, cursor_us: int) -> None:
         """Drop the ended definitions that own no run at or after their coverage."""
@@ -144,11 +147,10 @@ class Roster:
             return
         new = Registered(row.id, row.version, row.version, entry, None, rode_from_us=cursor_us, seen=self._snapshot)
         if refusal is not None and refusal.row_version == row.version:  # the same definition, made at last
-            new.effective_us, owed_from_us = refusal.effective_us, refusal.owed_from_us
+            new.effect, owed_from_us = refusal.effect, refusal.owed_from_us
         else:
-            new.effective_us = owed_from_us = self._effective(row, base_us, cut_us)
-            if base_us is None and not _unknown(owed_from_us, known_us):
-                owed_from_us = None
+            new.effect = self._effect(row, base_us, cut_us)
+            owed_from_us = self._owed(new.effect, base_us, known_us)
         self.paused.discard(row.id)
         if old is not None:
             until_us = cut_us if owed_from_us is None else owed_from_us
@@ -161,20 +163,24 @@ class Roster:
         else:
             self._stray(new, owed_from_us)
 
-    def _effective(self, row: Row, base_us: int | None, cut_us: int) -> int | None:
-        """When a definition took effect that this view shows and the view before did not.
+    def _effect(self, row: Row, base_us: int | None, cut_us: int) -> Effect | None:
+        """When a definition took effect that this view shows and the view before, read at `base_us`, did not.
 
-        Not before the view before was read, whatever the writer's stamp says: a stamp may be rounded, come from a
-        clock that is behind, or be older than the edit. Without a stamp, at that earliest moment: too early repeats a
-        run at worst, too late loses one. A resumed schedule alone starts late, since what fell due while it was paused
-        must not run.
+        Not before that view was read, whatever the writer's stamp says: a stamp may be rounded, come from a clock that
+        is behind, or be older than the edit. A resumed schedule without a stamp took effect when it was seen, since
+        what fell due while it was paused must not run; anything else may have from the view before on: too early
+        repeats a run at worst, too late loses one.
         """
         stamp_us = None if row.active_from is None else to_us(row.active_from)
+        if stamp_us is not None and (base_us is None or stamp_us > base_us):
+            return Effect(stamp_us, stamp_us)
         if base_us is None:
-            return stamp_us
-        if row.id in self.paused:
-            return stamp_us if stamp_us is not None and stamp_us > base_us else cut_us
-        return base_us if stamp_us is None else max(stamp_us, base_us)
+            return None
+        return Effect(cut_us if row.id in self.paused else base_us, cut_us)
+
+    def _owed(self, effect: Effect | None, base_us: int | None, known_us: int | None) -> int | None:
+        # In a first view the claim says what was known. Later, what is new to this process was unknown to its claim.
+        return _owed_after(effect, known_us) if base_us is None or effect is None else effect.from_us
 
     def _refuse(self, row: Row, base_us: int | None, cut_us: int, cursor_us: int | None,
                 known_us: int | None) -> bool:  # fmt: skip
@@ -184,9 +190,10 @@ class Roster:
         refusal = self.refused.get(row.id)
         if refusal is not None and refusal.row_version == row.version:
             return False
-        effective_us = self._effective(row, base_us, cut_us)
-        owed_from_us = effective_us if base_us is not None or _unknown(effective_us, known_us) else cursor_us
-        self.refused[row.id] = Refused(row.id, row.version, effective_us, owed_from_us, self._snapshot)
+        effect = self._effect(row, base_us, cut_us)
+        owed_from_us = self._owed(effect, base_us, known_us)
+        owed_from_us = cursor_us if owed_from_us is None else owed_from_us
+        self.refused[row.id] = Refused(row.id, row.version, effect, owed_from_us, self._snapshot)
         return True
 
     def _pause(self, row: Row, base_us: int | None, cut_us: int, cursor_us: int | None) -> None:
@@ -219,6 +226,5 @@ def _start_us(registered: Registered, cursor_us: int) -> int:
     return cursor_us if registered.owed_from_us is None else registered.owed_from_us
 
 
-def _unknown(effective_us: int | None, known_us: int | None) -> bool:
-    """Whether a definition took effect after the read that fed the committed coverage."""
-    return effective_us is not None and (known_us is None or effective_us > known_us)
+def _owed_after(effect: Effect | None, known_us: int | None) -> int | None:
+    return None if effect is None else effect.owed_after(known_us)

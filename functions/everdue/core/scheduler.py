@@ -6,27 +6,24 @@ revision. What is held goes out when due, under the view of that moment. No comp
 
 import secrets
 from collections.abc import Callable
-from datetime import datetime
 
 from everdue.core.claim import ClaimStore
 from everdue.core.claim_local import LocalClaimStore
-from everdue.core.clock import Clock, MonotonicClock, SystemClock
-from everdue.core.coverage import Coverage
+from everdue.core.clock import Clock, SystemClock
+from everdue.core.cycle import Cycle, Reporter, Terms
 from everdue.core.dispatcher import Dispatched
-from everdue.core.errors import Deposed, EverdueError
+from everdue.core.errors import EverdueError
 from everdue.core.hold import Hold
-from everdue.core.lane import Bounds
-from everdue.core.leader import Leader, Standing
-from everdue.core.moment import SECOND_US, seconds_to_us, to_us, us_to_seconds
+from everdue.core.leader import Leader
+from everdue.core.moment import SECOND_US, seconds_to_us, us_to_seconds
 from everdue.core.occurrence import Occurrence
-from everdue.core.roster import Roster
 from everdue.core.selection import Limits, Selection
 from everdue.core.signals import Metrics, NoMetrics
-from everdue.core.skip import Skip, SkipLog
+from everdue.core.skip import SkipLog
 from everdue.core.source import Source
 
 Handler = Callable[[list[Occurrence]], Dispatched | None]
-"""What takes occurrences in `Scheduler.run`: returns once all are settled; raising means that none may count as sent."""
+"""What takes occurrences in `Scheduler.run`: returns once all are settled; raising means that none counts as sent."""
 
 
 class Scheduler:
@@ -82,32 +79,29 @@ class Scheduler:
             lease_seconds = 3 * (tick_seconds + lead_seconds)
         _check(tick_seconds, sync_seconds, lead_seconds, snapshot_seconds, recover_seconds, horizon_seconds,
                lease_seconds)  # fmt: skip
-        self._source = source
-        self._clock = clock if clock is not None else SystemClock()
+        clock = clock if clock is not None else SystemClock()
         self._metrics = metrics if metrics is not None else NoMetrics()
-        self._on_error = on_error
-        self._skip_log = skip_log
-        self._tick_us = seconds_to_us(tick_seconds)
-        self._sync_us = seconds_to_us(sync_seconds)
-        self._lead_us = seconds_to_us(lead_seconds)
-        self._recover_us = max(seconds_to_us(recover_seconds), 2 * self._tick_us)
-        self._horizon_us = max(seconds_to_us(horizon_seconds), self._recover_us)
-        self._leader = Leader(store if store is not None else LocalClaimStore(),
-                              token if token is not None else secrets.token_hex(8), self._clock,
-                              seconds_to_us(lease_seconds), self._warn)  # fmt: skip
-        self._roster = Roster()
-        self._coverage = Coverage(self._roster)
+        self._reporter = Reporter(self._metrics, on_error)
+        tick_us = seconds_to_us(tick_seconds)
+        recover_us = max(seconds_to_us(recover_seconds), 2 * tick_us)
+        self._terms = Terms(
+            tick_us=tick_us,
+            sync_us=seconds_to_us(sync_seconds),
+            lead_us=seconds_to_us(lead_seconds),
+            recover_us=recover_us,
+            horizon_us=max(seconds_to_us(horizon_seconds), recover_us),
+            lease_us=seconds_to_us(lease_seconds),
+        )
+        store = store if store is not None else LocalClaimStore()
+        token = token if token is not None else secrets.token_hex(8)
+        leader = Leader(store, token, clock, self._terms.lease_us, self._reporter.warn)
+        self.cycle = Cycle(source, leader, clock, self._terms, self._metrics, self._reporter, skip_log)
         self._pending: Selection | None = None
-        self._uncommitted = False
-        self._unrecorded: list[Skip] = []
-        self._must_sync = False
-        self._synced_at_us: int | None = None
-        self._sync_took_us = 0
         self._running = False
 
     def __len__(self) -> int:
         """How many schedules are loaded. One-shots that ran do not count, nor do refused rows."""
-        return len(self._roster)
+        return len(self.cycle.roster)
 
     def reconcile(self, full: bool = False) -> None:
         """Converge memory to the source: one complete snapshot, or nothing.
@@ -115,9 +109,9 @@ class Scheduler:
         Raises whatever the source raises, and, without `on_error`, the first refusal of a row once every other row is
         taken over. `full` asks for a snapshot where a change feed would do; this source is always read whole.
         """
-        errors = self._read_source()
+        errors = self.cycle.read_source()
         for error in errors:
-            self._report(error, "make")
+            self._reporter.report(error, "make")
 
     def tick(self) -> list[Occurrence]:
         """Take or keep leadership, then select the window from the committed watermark to now plus the lead.
@@ -126,13 +120,13 @@ class Scheduler:
         window with very much in it is cut at a moment. Nothing counts as sent until `commit`; until then the same
         window comes again.
         """
-        started_us = self._monotonic_us()
+        cycle = self.cycle
+        started_us = cycle.monotonic_us()
         self._pending = None
-        if not self.elect() or not self._view_is_fit():
+        if not cycle.elect() or not cycle.view_is_fit():
             return []
-        end_us = self._now_us() + self._lead_us
-        self._pending = self.select(end_us, Limits())
-        self._metrics.record("tick.duration", us_to_seconds(self._monotonic_us() - started_us))
+        self._pending = cycle.select(cycle.now_us() + self._terms.lead_us, Limits())
+        self._metrics.record("tick.duration", us_to_seconds(cycle.monotonic_us() - started_us))
         return list(self._pending.occurrences)
 
     def commit(self) -> bool:
@@ -142,9 +136,9 @@ class Scheduler:
         nothing was written. Raises SkipLogFailed or ClaimFailed; the window then comes again.
         """
         if self._pending is not None:
-            self.advance(self._pending)
+            self.cycle.advance(self._pending)
             self._pending = None
-        return self.close(release=False) if self._uncommitted else False
+        return self.cycle.close(release=False) if self.cycle.uncommitted else False
 
     def run(self, handler: Handler) -> None:
         """The loop: elect, reconcile on its cadence, select and hand over each moment when it falls due, commit.
@@ -159,230 +153,45 @@ class Scheduler:
                 self._run_once(handler)
                 self._sleep_to_next_tick()
         except (Exception, KeyboardInterrupt, SystemExit):
-            self.let_go()
+            self.cycle.let_go()
             raise
-        self.let_go()
+        self.cycle.let_go()
 
     def stop(self) -> None:
-        """Make `run` return after the hand-over under way: what was sent is committed, and the claim released with it."""
+        """Make `run` return after the hand-over under way; what was sent is committed, the claim released with it."""
         self._running = False
 
     def is_current(self, occurrence: Occurrence) -> bool:
         """Whether the definition that an occurrence was selected under is still in force, as far as memory knows."""
-        registered = self._roster.entries.get(occurrence.id)
+        registered = self.cycle.roster.entries.get(occurrence.id)
         return registered is not None and registered.version == occurrence.version
 
     def _run_once(self, handler: Handler) -> None:
+        cycle = self.cycle
         try:
-            leads = self.elect() and self.sync_if_due()
+            leads = cycle.elect() and cycle.sync_if_due()
         except EverdueError as error:
-            self._report(error, "claim")
+            self._reporter.report(error, "claim")
             return
         if leads:
-            Hold(self, self._clock, handler, lambda: self._running).cover(self._now_us() + self._lead_us)
-        if self._uncommitted:
+            Hold(cycle, handler, lambda: self._running).cover(cycle.now_us() + self._terms.lead_us)
+        if cycle.uncommitted:
             try:
-                self.close(release=not self._running)
+                cycle.close(release=not self._running)
             except EverdueError as error:
-                self._report(error, "commit")  # nothing is forgotten: the next commit says it again
-
-    # What `Hold` and `invocation` drive. They are the loop's other half, kept apart for their length alone.
-
-    @property
-    def covered_us(self) -> int | None:
-        """How far this process has covered: sent or on record, though not always committed yet. None: it never led."""
-        return self._coverage.cursor_us
-
-    def lease_until(self, end: datetime) -> None:
-        """Let every lease from now on reach to this moment: the owner's own end, beyond which it can't be alive."""
-        self._leader.lease_until_us = to_us(end)
-
-    def elect(self) -> bool:
-        """Keep, renew or take the claim; whether this process leads. Raises ClaimFailed."""
-        standing = self._leader.elect(self._roster.cut_us)
-        if standing is Standing.FOLLOWS:
-            return False
-        if standing is Standing.TOOK_OVER:
-            # Whatever was pending predates somebody else's coverage.
-            self._pending = None
-            self._uncommitted = False
-            self._unrecorded = []
-            claim = self._leader.claim
-            position = None if claim is None else claim.position
-            self._coverage.lead(self._leader.covered_us, self._leader.synced_us, position)
-            self._must_sync = True
-        return True
-
-    def confirm(self) -> bool:
-        """Whether this process still leads; not when that can't be told, which is reported."""
-        try:
-            return self._leader.confirm()
-        except EverdueError as error:
-            self._report(error, "claim")
-            return False
-
-    def sync_if_due(self) -> bool:
-        """Reconcile if the cadence says so, or if nothing was read since the claim was taken over.
-
-        A failure is reported and leaves the last good view; whether there is a view that may be committed on.
-        """
-        if self._must_sync or self.sync_due_in_us() <= 0:
-            try:
-                errors = self._read_source()
-            except Exception as failure:  # noqa: BLE001 - a source is the user's code; the last good view goes on
-                self._report(failure, "reconcile")
-            else:
-                for error in errors:
-                    self._warn(error, "make")  # one bad row must not end the loop, whoever listens
-        return not self._must_sync and self._roster.cut_us is not None
-
-    def sync_due_in_us(self) -> int:
-        """Microseconds until the next read of the source is due; 0 or less: now."""
-        if self._synced_at_us is None:
-            return 0
-        return self._synced_at_us + self._sync_us - self._monotonic_us()
-
-    @property
-    def sync_us(self) -> int:
-        """Microseconds between reads of the source."""
-        return self._sync_us
-
-    @property
-    def sync_took_us(self) -> int:
-        """How long the last read of the source took."""
-        return self._sync_took_us
-
-    def next_us(self) -> int | None:
-        """Nothing is due before this moment, as far as the view shows."""
-        return self._coverage.next_us()
-
-    def select(self, end_us: int, limits: Limits) -> Selection:
-        """What is due before `end_us` and not covered."""
-        now_us = self._now_us()
-        self._metrics.record("entries", len(self))
-        self._metrics.record("refused", len(self._roster.refused))
-        self._metrics.record("lag", us_to_seconds(max(0, now_us - self._leader.covered_us)))
-        selection = self._coverage.select(end_us, Bounds(now_us, self._recover_us, self._horizon_us), limits)
-        for lane in selection.lanes:
-            if lane.failure is not None and not all(member.failing for member in lane.members):
-                self._warn(lane.failure, "trigger")
-        return selection
-
-    def advance(self, selection: Selection) -> None:
-        """The selection was sent: its occurrences are covered, its skips go on record with the next commit."""
-        self._coverage.advance(selection)
-        self._unrecorded += selection.skips
-        self._uncommitted = True
-
-    def close(self, *, release: bool) -> bool:
-        """Commit what is covered, skips first, and renew the lease or release it in the same write."""
-        if not self._leader.holds():
-            return False
-        self._record_skips()
-        reach_us, behind = self._coverage.committable_us(self._leader.covered_us)
-        claim = self._leader.claim
-        synced_us, position = self._coverage.cut_us, self._coverage.position
-        if behind and claim is not None:
-            synced_us, position = self._leader.synced_us, claim.position
-        if not self._leader.commit(reach_us, synced_us, position, release=release):
-            self._warn(Deposed("the claim was lost before the commit: its new holder covers the window again"), "lease")
-            self._uncommitted = False
-            return False
-        self._uncommitted = False
-        return True
-
-    def let_go(self) -> None:
-        """Release the claim, with whatever is covered. A failure is reported: the lease runs out by itself."""
-        if not self._leader.holds():
-            return
-        try:
-            self.close(release=True)
-        except EverdueError as error:
-            self._warn(error, "release")
-
-    def refresh(self) -> None:
-        """Read the source ahead of leading. A failure is reported; it is read again once this process leads."""
-        try:
-            for error in self._read_source():
-                self._warn(error, "make")
-        except Exception as failure:  # noqa: BLE001 - as in `sync_if_due`
-            self._warn(failure, "reconcile")
-
-    def sent(self, occurrences: list[Occurrence], result: Dispatched | None, handed_over_us: int) -> list[Skip]:
-        """Measure a hand-over; returns what the queue refused for good, as skips."""
-        rejected = () if result is None else result.rejected
-        self._metrics.record("dispatch.total", len(occurrences) - len(rejected))
-        for occurrence in occurrences:
-            self._metrics.record("dispatch.delay", us_to_seconds(max(0, handed_over_us - to_us(occurrence.due))))
-        return [_rejected(rejection.occurrence, rejection.reason) for rejection in rejected]
-
-    def count_error(self, stage: str) -> None:
-        """Count a failure that is raised, not reported."""
-        self._metrics.record("error.total", 1, stage=stage)
-
-    def _read_source(self) -> list[Exception]:
-        started_us = self._monotonic_us()
-        self._synced_at_us = started_us  # a failed read is tried again a cadence later, not at once
-        try:
-            known_us = self._leader.synced_us
-            errors = self._roster.converge(self._source.snapshot(), self._source.make, self._now_us(),
-                                           self._coverage.cursor_us, known_us)  # fmt: skip
-        finally:
-            self._sync_took_us = self._monotonic_us() - started_us
-        self._must_sync = False
-        self._metrics.record("reconcile.duration", us_to_seconds(self._sync_took_us))
-        return errors
-
-    def _view_is_fit(self) -> bool:
-        """Whether the view is complete and no older than the one that fed the coverage taken over."""
-        cut_us, known_us = self._roster.cut_us, self._leader.synced_us
-        if self._must_sync and cut_us is not None and known_us is not None and cut_us < known_us:
-            self.sync_if_due()
-            cut_us = None if self._must_sync else self._roster.cut_us
-        else:
-            self._must_sync = False
-        return cut_us is not None
-
-    def _record_skips(self) -> None:
-        if not self._unrecorded:
-            return
-        if self._skip_log is not None:
-            self._skip_log.record(self._unrecorded)
-        for skip in self._unrecorded:
-            self._metrics.record("skip.total", max(1, skip.count), reason=skip.reason)
-        self._unrecorded = []
+                self._reporter.report(error, "commit")  # nothing is forgotten: the next commit says it again
 
     def _sleep_to_next_tick(self) -> None:
-        now_us = self._now_us()
-        cursor_us = self._coverage.cursor_us
-        held = self._lead_us > 0 and self._leader.holds() and cursor_us is not None and cursor_us <= now_us
+        cycle = self.cycle
+        now_us = cycle.now_us()
+        covered_us = cycle.covered_us
+        held = self._terms.lead_us > 0 and cycle.leads and covered_us is not None and covered_us <= now_us + 1
         if held or not self._running:
             return  # a held window ends when the next one begins
-        pause_us = self._tick_us - now_us % self._tick_us
+        pause_us = self._terms.tick_us - now_us % self._terms.tick_us
         if pause_us < SECOND_US // 1_000:
-            pause_us += self._tick_us
-        self._clock.sleep(us_to_seconds(pause_us))
-
-    def _now_us(self) -> int:
-        return to_us(self._clock.now())
-
-    def _monotonic_us(self) -> int:
-        return self._clock.monotonic_us() if isinstance(self._clock, MonotonicClock) else self._now_us()
-
-    def _report(self, error: Exception, stage: str) -> None:
-        self._warn(error, stage)
-        if self._on_error is None:
-            raise error
-
-    def _warn(self, error: Exception, stage: str) -> None:
-        self.count_error(stage)
-        if self._on_error is not None:
-            self._on_error(error)
-
-
-def _rejected(occurrence: Occurrence, reason: str) -> Skip:
-    due_us = to_us(occurrence.due)
-    return Skip(occurrence.id, due_us, due_us + 1, 1, "rejected", reason)
+            pause_us += self._terms.tick_us
+        cycle.sleep_us(pause_us)
 
 
 def _check(tick_seconds: float, sync_seconds: float, lead_seconds: float, snapshot_seconds: float,

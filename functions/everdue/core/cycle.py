@@ -1,0 +1,267 @@
+"""What one process does with its claim and its view: elect, sync, select, advance, close.
+
+`Scheduler` says in which order.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from everdue.core.clock import Clock, MonotonicClock
+from everdue.core.coverage import Coverage
+from everdue.core.dispatcher import Dispatched
+from everdue.core.errors import Deposed, EverdueError
+from everdue.core.lane import Bounds
+from everdue.core.leader import Leader, Standing
+from everdue.core.moment import to_us, us_to_seconds
+from everdue.core.occurrence import Occurrence
+from everdue.core.roster import Roster
+from everdue.core.selection import Limits, Selection
+from everdue.core.signals import Metrics
+from everdue.core.skip import Skip, SkipLog
+from everdue.core.source import Source
+
+
+class Reporter:
+    """Where failures go: counted by stage, handed to whoever listens, raised where nobody does and nothing goes on."""
+
+    def __init__(self, metrics: Metrics, on_error: Callable[[Exception], None] | None) -> None:
+        self._metrics = metrics
+        self._on_error = on_error
+
+    def count(self, stage: str) -> None:
+        """Count a failure that is raised, not reported."""
+        self._metrics.record("error.total", 1, stage=stage)
+
+    def warn(self, error: Exception, stage: str) -> None:
+        """Report a failure that must not stop anything."""
+        self.count(stage)
+        if self._on_error is not None:
+            self._on_error(error)
+
+    def report(self, error: Exception, stage: str) -> None:
+        """Report a failure, or raise it where nobody listens."""
+        self.warn(error, stage)
+        if self._on_error is None:
+            raise error
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """A scheduler's durations, in microseconds."""
+
+    tick_us: int
+    sync_us: int
+    lead_us: int
+    recover_us: int
+    horizon_us: int
+    lease_us: int
+
+
+class Cycle:
+    """One process's leadership, view and coverage, kept together: a change of leader voids what was in flight.
+
+    Attributes:
+        roster: the view.
+        terms: the durations.
+        reporter: where failures go.
+        uncommitted: something was covered since the last commit.
+    """
+
+    def __init__(self, source: Source, leader: Leader, clock: Clock, terms: Terms, metrics: Metrics, reporter: Reporter,
+                 skip_log: SkipLog | None) -> None:  # fmt: skip
+        self._source = source
+        self._leader = leader
+        self._clock = clock
+        self._monotonic = clock if isinstance(clock, MonotonicClock) else None
+        self._metrics = metrics
+        self._skip_log = skip_log
+        self._unrecorded: list[Skip] = []
+        self._must_sync = False
+        self._synced_at_us: int | None = None
+        self._sync_took_us = 0
+        self.terms = terms
+        self.reporter = reporter
+        self.roster = Roster()
+        self._coverage = Coverage(self.roster)
+        self.uncommitted = False
+
+    @property
+    def covered_us(self) -> int | None:
+        """How far this process has covered: sent or on record, though not always committed yet. None: it never led."""
+        return self._coverage.cursor_us
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process holds the claim, as far as it knows."""
+        return self._leader.holds()
+
+    def lease_until(self, end: datetime) -> None:
+        """Let every lease from now on reach to this moment: the owner's own end, beyond which it can't be alive."""
+        self._leader.lease_until_us = to_us(end)
+
+    def elect(self) -> bool:
+        """Keep, renew or take the claim; whether this process leads. Raises ClaimFailed."""
+        standing = self._leader.elect(self.roster.cut_us)
+        if standing is Standing.FOLLOWS:
+            return False
+        if standing is Standing.TOOK_OVER:
+            # Whatever was pending predates somebody else's coverage.
+            self.uncommitted = False
+            self._unrecorded = []
+            claim = self._leader.claim
+            position = None if claim is None else claim.position
+            self._coverage.lead(self._leader.covered_us, self._leader.synced_us, position)
+            self._must_sync = True
+        return True
+
+    def confirm(self) -> bool:
+        """Whether this process still leads; not when that can't be told, which is reported."""
+        try:
+            return self._leader.confirm()
+        except EverdueError as error:
+            self.reporter.report(error, "claim")
+            return False
+
+    def sync_if_due(self) -> bool:
+        """Reconcile if the cadence says so, or if nothing was read since the claim was taken over.
+
+        A failure is reported and leaves the last good view; whether there is a view that may be committed on.
+        """
+        if self._must_sync or self.sync_due_in_us() <= 0:
+            try:
+                errors = self.read_source()
+            except Exception as failure:  # noqa: BLE001 - a source is the user's code; the last good view goes on
+                self.reporter.report(failure, "reconcile")
+            else:
+                for error in errors:
+                    self.reporter.warn(error, "make")  # one bad row must not end the loop, whoever listens
+        return not self._must_sync and self.roster.cut_us is not None
+
+    def sync_due_in_us(self) -> int:
+        """Microseconds until the next read of the source is due; 0 or less: now."""
+        if self._synced_at_us is None:
+            return 0
+        return self._synced_at_us + self.terms.sync_us - self.monotonic_us()
+
+    @property
+    def sync_took_us(self) -> int:
+        """How long the last read of the source took."""
+        return self._sync_took_us
+
+    def next_us(self) -> int | None:
+        """Nothing is due before this moment, as far as the view shows."""
+        return self._coverage.next_us()
+
+    def select(self, end_us: int, limits: Limits) -> Selection:
+        """What is due before `end_us` and not covered."""
+        now_us = self.now_us()
+        self._metrics.record("entries", len(self.roster))
+        self._metrics.record("refused", len(self.roster.refused))
+        self._metrics.record("lag", us_to_seconds(max(0, now_us - self._leader.covered_us)))
+        selection = self._coverage.select(end_us, Bounds(now_us, self.terms.recover_us, self.terms.horizon_us), limits)
+        for lane in selection.lanes:
+            if lane.failure is not None and not all(member.failing for member in lane.members):
+                self.reporter.warn(lane.failure, "trigger")
+        return selection
+
+    def advance(self, selection: Selection) -> None:
+        """The selection was sent: its occurrences are covered, its skips go on record with the next commit."""
+        self._coverage.advance(selection)
+        self._unrecorded += selection.skips
+        self.uncommitted = True
+
+    def close(self, *, release: bool) -> bool:
+        """Commit what is covered, skips first, and renew the lease or release it in the same write."""
+        if not self._leader.holds():
+            return False
+        self._record_skips()
+        reach_us, behind = self._coverage.committable_us(self._leader.covered_us)
+        claim = self._leader.claim
+        synced_us, position = self._coverage.cut_us, self._coverage.position
+        if behind and claim is not None:
+            synced_us, position = self._leader.synced_us, claim.position
+        if not self._leader.commit(reach_us, synced_us, position, release=release):
+            deposed = Deposed("the claim was lost before the commit: its new holder covers the window again")
+            self.reporter.warn(deposed, "lease")
+            self.uncommitted = False
+            return False
+        self.uncommitted = False
+        return True
+
+    def let_go(self) -> None:
+        """Release the claim, with whatever is covered. A failure is reported: the lease runs out by itself."""
+        if not self._leader.holds():
+            return
+        try:
+            self.close(release=True)
+        except EverdueError as error:
+            self.reporter.warn(error, "release")
+
+    def refresh(self) -> None:
+        """Read the source ahead of leading. A failure is reported; it is read again once this process leads."""
+        try:
+            for error in self.read_source():
+                self.reporter.warn(error, "make")
+        except Exception as failure:  # noqa: BLE001 - as in `sync_if_due`
+            self.reporter.warn(failure, "reconcile")
+
+    def sent(self, occurrences: list[Occurrence], result: Dispatched | None, handed_over_us: int) -> list[Skip]:
+        """Measure a hand-over; returns what the queue refused for good, as skips."""
+        rejected = () if result is None else result.rejected
+        self._metrics.record("dispatch.total", len(occurrences) - len(rejected))
+        for occurrence in occurrences:
+            self._metrics.record("dispatch.delay", us_to_seconds(max(0, handed_over_us - to_us(occurrence.due))))
+        return [_rejected(rejection.occurrence, rejection.reason) for rejection in rejected]
+
+    def read_source(self) -> list[Exception]:
+        """Converge the view to the source; why rows were newly refused. Raises whatever the source raises."""
+        started_us = self.monotonic_us()
+        self._synced_at_us = started_us  # a failed read is tried again a cadence later, not at once
+        try:
+            cut_us = self.now_us()  # before the first page: what is written during the read may be missing from it
+            errors = self.roster.converge(
+                self._source.snapshot(), self._source.make, cut_us, self._coverage.cursor_us, self._leader.synced_us
+            )
+        finally:
+            self._sync_took_us = self.monotonic_us() - started_us
+        self._must_sync = False
+        self._metrics.record("reconcile.duration", us_to_seconds(self._sync_took_us))
+        return errors
+
+    def view_is_fit(self) -> bool:
+        """Whether the view is complete and no older than the one that fed the coverage taken over."""
+        cut_us, known_us = self.roster.cut_us, self._leader.synced_us
+        if self._must_sync and cut_us is not None and known_us is not None and cut_us < known_us:
+            self.sync_if_due()
+            cut_us = None if self._must_sync else self.roster.cut_us
+        else:
+            self._must_sync = False
+        return cut_us is not None
+
+    def _record_skips(self) -> None:
+        if not self._unrecorded:
+            return
+        if self._skip_log is not None:
+            self._skip_log.record(self._unrecorded)
+        for skip in self._unrecorded:
+            self._metrics.record("skip.total", max(1, skip.count), reason=skip.reason)
+        self._unrecorded = []
+
+    def now_us(self) -> int:
+        """The wall clock."""
+        return to_us(self._clock.now())
+
+    def monotonic_us(self) -> int:
+        """A reading for cadences, which no clock step moves where the clock can tell."""
+        return self.now_us() if self._monotonic is None else self._monotonic.monotonic_us()
+
+    def sleep_us(self, duration_us: int) -> None:
+        """Wait; zero or less returns at once."""
+        if duration_us > 0:
+            self._clock.sleep(us_to_seconds(duration_us))
+
+
+def _rejected(occurrence: Occurrence, reason: str) -> Skip:
+    due_us = to_us(occurrence.due)
+    return Skip(occurrence.id, due_us, due_us + 1, 1, "rejected", reason)

@@ -10,23 +10,32 @@ from everdue.core.scheduler import Scheduler
 from everdue.core.skip import Skip, SkipLog
 from everdue.core.source import ChangeFeed, Changes, Source
 from everdue.core.trigger import Trigger
-from everdue.version import VERSION as __version__
+from everdue.core.triggers import At, Cron, EventBridge, Interval, Recurrence, Shifted
+from everdue.version import VERSION
+
+__version__ = VERSION
 
 __all__ = [
+    "At",
     "ChangeFeed",
     "Changes",
     "Claim",
     "ClaimStore",
     "Clock",
+    "Cron",
     "Dispatched",
     "Dispatcher",
     "Entry",
+    "EventBridge",
     "EverdueError",
     "FeedLost",
+    "Interval",
     "Occurrence",
+    "Recurrence",
     "Rejection",
     "Row",
     "Scheduler",
+    "Shifted",
     "Skip",
     "SkipLog",
     "Source",

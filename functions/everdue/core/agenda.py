@@ -133,6 +133,11 @@ class Agenda:
         except Exception:  # noqa: BLE001 - the user's code; its window reports the failure
             self._failing[key] = group
             return
+        if (
+            group.next_us is not None and group.next_us < self._cursor_us
+        ):  # it does not move on: the same kind of failure
+            self._failing[key] = group
+            return
         if group.next_us is not None:
             self._serial += 1
             heapq.heappush(self._heap, (group.next_us, self._serial, group.stamp, group))

@@ -155,6 +155,7 @@ class Cycle:
 
     def select(self, end_us: int, limits: Limits) -> Selection:
         """What is due before `end_us` and not covered."""
+        started_us = self.monotonic_us()
         now_us = self.now_us()
         self._metrics.record("entries", len(self.roster))
         self._metrics.record("refused", len(self.roster.refused))
@@ -163,6 +164,7 @@ class Cycle:
         for lane in selection.lanes:
             if lane.failure is not None and not all(member.failing for member in lane.members):
                 self.reporter.warn(lane.failure, "trigger")
+        self._metrics.record("tick.duration", us_to_seconds(self.monotonic_us() - started_us))
         return selection
 
     def advance(self, selection: Selection) -> None:

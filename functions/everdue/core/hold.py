@@ -59,12 +59,12 @@ class Hold:
             self.skipped += sum(skip.count for skip in selection.skips)
             if selection.more and not self._commit_slice():
                 return False
+            if not selection.more and end_us < until_us and self._keep_on():
+                self._wait(until_us)
+            elif not selection.more:
+                return True
             if not self._keep_on():
                 return True
-            if not selection.more:
-                if end_us >= until_us:
-                    return True
-                self._wait(until_us)
 
     def _hand_over(self, selection: Selection) -> None:
         batches = (

@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from everdue.core.listed import Listed
 from everdue.core.registered import Past, Registered
 from everdue.core.schedule import CatchUp
 from everdue.core.skip import Reason
 from everdue.core.trigger import InstantTrigger
+
+EXCESS_RUNS = 100_000
+"""More than this in one window is excess: one run a second, the most that an item can ask for, has less in a day."""
 
 Judged = tuple[int, Reason | None]
 """A due moment in Unix microseconds, and why it is left out; None: it goes out."""
@@ -33,6 +37,7 @@ class Lane:
         members: whose runs they are.
         past: the superseded or ended definition, where the lane belongs to one.
         rest_us: set once the lane was cut short: its first run that was not taken.
+        excess_from_us: set once it turned out to have too much: from here on its runs are left out.
         failure: set once the trigger raised.
         failed_from_us: from where on it is unknown what was due.
     """
@@ -46,6 +51,7 @@ class Lane:
     past: Past | None = None
     sent: tuple[Registered, int] | None = None
     rest_us: int | None = None
+    excess_from_us: int | None = None
     failure: Exception | None = None
     failed_from_us: int = 0
     took: int = field(default=0)
@@ -96,25 +102,40 @@ def _judge_backlog(lane: Lane, dues: Iterator[int], bounds: Bounds, late_from_us
 def walk(lane: Lane, index: int, bounds: Bounds, at_most: int) -> Iterator[tuple[int, int, Reason | None]]:
     """The lane's judged runs as `(due_us, index, reason)`, so that lanes can be merged by moment.
 
-    Ends early, and says so on the lane, after `at_most` runs that go out, or where the trigger raises: one bad
-    schedule hurts only itself.
+    Ends early, and says so on the lane, after `at_most` runs that go out, or where the trigger raises or does not move
+    on: one bad schedule hurts only itself.
     """
     already = _already_sent(lane)
     from_us = lane.start_us
     try:
         for due_us, reason in judge(lane, bounds):
+            if not from_us <= due_us < lane.end_us:
+                raise ValueError(f"the trigger answered {due_us} where something in [{from_us}, {lane.end_us}) is next")
+            from_us = due_us + 1
             if due_us in already:
                 continue
-            if reason is None:
-                if lane.took >= at_most:
+            if reason is None and lane.took >= at_most:
+                if _is_excess(lane, due_us):
+                    lane.excess_from_us = due_us
+                else:
                     lane.rest_us = due_us
-                    return
-                lane.took += 1
-            from_us = due_us + 1
+                return
+            lane.took += reason is None
             yield due_us, index, reason
     except Exception as error:  # noqa: BLE001 - a trigger is the user's code; whatever it raises is this schedule's alone
         lane.failure = error
         lane.failed_from_us = from_us
+
+
+def _is_excess(lane: Lane, rest_us: int) -> bool:
+    """Whether more is left than any schedule may have in one window.
+
+    Counting is left for when the pace so far says that it may be so: a long catch-up is cut many times.
+    """
+    pace_us = max(1, (rest_us - lane.start_us) // max(1, lane.took))
+    if (lane.end_us - rest_us) // pace_us < EXCESS_RUNS:
+        return False
+    return sum(1 for _ in islice(lane.trigger.iterate_us(rest_us, lane.end_us), EXCESS_RUNS + 1)) > EXCESS_RUNS
 
 
 def _already_sent(lane: Lane) -> frozenset[int]:

@@ -13,14 +13,16 @@ from everdue.core.trigger import InstantTrigger
 class Effect:
     """When a definition took effect, as far as this process can tell: from `from_us` on, but by `by_us` at the latest.
 
-    The two are equal where the source says when; otherwise they are the reads between which it appeared.
+    The two are equal where the source says when; otherwise they are the reads between which it appeared. `resumed`:
+    what fell due before was due while it was paused, and does not run.
     """
 
     from_us: int
     by_us: int
+    resumed: bool = False
 
     def owed_after(self, known_us: int | None) -> int | None:
-        """From where its runs are owed, where the source was read at `known_us` for the coverage; None: it was known."""
+        """From where its runs are owed, if the source was read at `known_us` for the coverage; None: it was known."""
         if known_us is None:
             return self.from_us
         return max(self.from_us, known_us) if self.by_us > known_us else None
@@ -64,7 +66,7 @@ class Registered:
     def owe_from(self, owed_from_us: int) -> None:
         """Give it a coverage of its own, from a moment on."""
         self.owed_from_us = owed_from_us
-        self.reaches_back = not self.trigger.recurring
+        self.reaches_back = not self.trigger.recurring and not (self.effect is not None and self.effect.resumed)
 
     def ride(self) -> None:
         """Let the watermark speak for it."""

@@ -172,11 +172,12 @@ class Roster:
         repeats a run at worst, too late loses one.
         """
         stamp_us = None if row.active_from is None else to_us(row.active_from)
+        resumed = row.id in self.paused
         if stamp_us is not None and (base_us is None or stamp_us > base_us):
-            return Effect(stamp_us, stamp_us)
+            return Effect(stamp_us, stamp_us, resumed)
         if base_us is None:
             return None
-        return Effect(cut_us if row.id in self.paused else base_us, cut_us)
+        return Effect(cut_us if resumed else base_us, cut_us, resumed)
 
     def _owed(self, effect: Effect | None, base_us: int | None, known_us: int | None) -> int | None:
         # In a first view the claim says what was known. Later, what is new to this process was unknown to its claim.

@@ -15,7 +15,7 @@ from everdue.core.dispatcher import Dispatched
 from everdue.core.errors import EverdueError
 from everdue.core.hold import Hold
 from everdue.core.leader import Leader
-from everdue.core.moment import SECOND_US, seconds_to_us, us_to_seconds
+from everdue.core.moment import SECOND_US, seconds_to_us
 from everdue.core.occurrence import Occurrence
 from everdue.core.selection import Limits, Selection
 from everdue.core.signals import Metrics, NoMetrics
@@ -80,8 +80,8 @@ class Scheduler:
         _check(tick_seconds, sync_seconds, lead_seconds, snapshot_seconds, recover_seconds, horizon_seconds,
                lease_seconds)  # fmt: skip
         clock = clock if clock is not None else SystemClock()
-        self._metrics = metrics if metrics is not None else NoMetrics()
-        self._reporter = Reporter(self._metrics, on_error)
+        metrics = metrics if metrics is not None else NoMetrics()
+        self._reporter = Reporter(metrics, on_error)
         tick_us = seconds_to_us(tick_seconds)
         recover_us = max(seconds_to_us(recover_seconds), 2 * tick_us)
         self._terms = Terms(
@@ -95,7 +95,7 @@ class Scheduler:
         store = store if store is not None else LocalClaimStore()
         token = token if token is not None else secrets.token_hex(8)
         leader = Leader(store, token, clock, self._terms.lease_us, self._reporter.warn)
-        self.cycle = Cycle(source, leader, clock, self._terms, self._metrics, self._reporter, skip_log)
+        self.cycle = Cycle(source, leader, clock, self._terms, metrics, self._reporter, skip_log)
         self._pending: Selection | None = None
         self._running = False
 
@@ -106,10 +106,15 @@ class Scheduler:
     def reconcile(self, full: bool = False) -> None:
         """Converge memory to the source: one complete snapshot, or nothing.
 
-        Raises whatever the source raises, and, without `on_error`, the first refusal of a row once every other row is
-        taken over. `full` asks for a snapshot where a change feed would do; this source is always read whole.
+        A failure goes to `on_error`. Without it, whatever the source raised is raised, and so is the first refusal of a
+        row, once every other row is taken over. `full` asks for a snapshot where a change feed would do; every read is
+        a snapshot for now.
         """
-        errors = self.cycle.read_source()
+        try:
+            errors = self.cycle.read_source()
+        except Exception as failure:  # noqa: BLE001 - a source is the user's code; the last good view stays
+            self._reporter.report(failure, "reconcile")
+            return
         for error in errors:
             self._reporter.report(error, "make")
 
@@ -121,19 +126,17 @@ class Scheduler:
         window comes again.
         """
         cycle = self.cycle
-        started_us = cycle.monotonic_us()
         self._pending = None
         if not cycle.elect() or not cycle.view_is_fit():
             return []
         self._pending = cycle.select(cycle.now_us() + self._terms.lead_us, Limits())
-        self._metrics.record("tick.duration", us_to_seconds(cycle.monotonic_us() - started_us))
         return list(self._pending.occurrences)
 
     def commit(self) -> bool:
         """Move the watermark past the last tick's window, once its occurrences are sent, and renew the lease.
 
         First puts on record what the window left out. False: nothing was pending, or somebody else took the claim; then
-        nothing was written. Raises SkipLogFailed or ClaimFailed; the window then comes again.
+        nothing was written. Raises SkipLogFailed or ClaimFailed; then the next commit says all of it again.
         """
         if self._pending is not None:
             self.cycle.advance(self._pending)
@@ -150,8 +153,8 @@ class Scheduler:
         self._running = True
         try:
             while self._running:
-                self._run_once(handler)
-                self._sleep_to_next_tick()
+                if not self._run_once(handler) or not self._terms.lead_us or self._is_ahead():
+                    self._sleep_to_next_tick()  # a held window, though, ends when the next one begins
         except (Exception, KeyboardInterrupt, SystemExit):
             self.cycle.let_go()
             raise
@@ -166,32 +169,37 @@ class Scheduler:
         registered = self.cycle.roster.entries.get(occurrence.id)
         return registered is not None and registered.version == occurrence.version
 
-    def _run_once(self, handler: Handler) -> None:
+    def _run_once(self, handler: Handler) -> bool:
+        """One window; whether it was led to its end."""
         cycle = self.cycle
+        led = False
         try:
             leads = cycle.elect() and cycle.sync_if_due()
         except EverdueError as error:
             self._reporter.report(error, "claim")
-            return
+            return False
         if leads:
-            Hold(cycle, handler, lambda: self._running).cover(cycle.now_us() + self._terms.lead_us)
+            led = Hold(cycle, handler, lambda: self._running).cover(cycle.now_us() + self._terms.lead_us)
         if cycle.uncommitted:
             try:
-                cycle.close(release=not self._running)
+                led = cycle.close(release=not self._running) and led
             except EverdueError as error:
                 self._reporter.report(error, "commit")  # nothing is forgotten: the next commit says it again
+                return False
+        return led
+
+    def _is_ahead(self) -> bool:
+        """Whether coverage reaches past now, as it does after the wall clock was set back."""
+        covered_us = self.cycle.covered_us
+        return covered_us is not None and covered_us > self.cycle.now_us() + 1
 
     def _sleep_to_next_tick(self) -> None:
-        cycle = self.cycle
-        now_us = cycle.now_us()
-        covered_us = cycle.covered_us
-        held = self._terms.lead_us > 0 and cycle.leads and covered_us is not None and covered_us <= now_us + 1
-        if held or not self._running:
-            return  # a held window ends when the next one begins
-        pause_us = self._terms.tick_us - now_us % self._terms.tick_us
+        if not self._running:
+            return
+        pause_us = self._terms.tick_us - self.cycle.now_us() % self._terms.tick_us
         if pause_us < SECOND_US // 1_000:
             pause_us += self._terms.tick_us
-        cycle.sleep_us(pause_us)
+        self.cycle.sleep_us(pause_us)
 
 
 def _check(tick_seconds: float, sync_seconds: float, lead_seconds: float, snapshot_seconds: float,

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from everdue.core.lane import Bounds, Lane, walk
+from everdue.core.lane import EXCESS_RUNS, Bounds, Lane, walk
 from everdue.core.moment import from_us
 from everdue.core.occurrence import Occurrence
 from everdue.core.skip import Reason, Skip
@@ -80,14 +80,24 @@ def select(lanes: Sequence[Lane], end_us: int, bounds: Bounds, limits: Limits) -
         skip = Skip("", first_us, last_skipped_us + 1, count, reason)
         selection.skips.extend(replace(skip, id=member.id) for member in selection.lanes[index].members)
     for lane in selection.lanes:
-        if lane.rest_us is not None and lane.rest_us >= selection.end_us:
-            lane.rest_us = None  # the window was cut before it
-        selection.more = selection.more or lane.rest_us is not None
-        if lane.failure is not None and lane.failed_from_us < selection.end_us:
-            skip = Skip("", lane.failed_from_us, max(selection.end_us, lane.failed_from_us + 1), 0, "failed",
-                        f"{type(lane.failure).__name__}: {lane.failure}")  # fmt: skip
-            selection.skips.extend(replace(skip, id=member.id) for member in lane.members)
+        _close_lane(lane, selection)
     return selection
+
+
+def _close_lane(lane: Lane, selection: Selection) -> None:
+    """Say what the lane leaves: to the next selection, or on record for good."""
+    end_us = selection.end_us
+    if lane.rest_us is not None and lane.rest_us >= end_us:
+        lane.rest_us = None  # the window was cut before it
+    selection.more = selection.more or lane.rest_us is not None
+    ended: list[tuple[int, int, Reason, str]] = []
+    if lane.excess_from_us is not None and lane.excess_from_us < end_us:
+        ended.append((lane.excess_from_us, 0, "excess", f"more than {EXCESS_RUNS} runs in one window"))
+    if lane.failure is not None and lane.failed_from_us < end_us:
+        ended.append((lane.failed_from_us, 0, "failed", f"{type(lane.failure).__name__}: {lane.failure}"))
+    for first_us, count, reason, detail in ended:
+        until_us = max(first_us + 1, min(lane.end_us, end_us))
+        selection.skips.extend(Skip(member.id, first_us, until_us, count, reason, detail) for member in lane.members)
 
 
 def _moment(item: tuple[int, int, Reason | None]) -> int:

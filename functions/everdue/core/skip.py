@@ -17,7 +17,7 @@ class Skip:
     Attributes:
         id: the schedule.
         start_us, end_us: the half-open span, in Unix microseconds, that holds their moments.
-        count: how many; 0 when it can't be known (`failed`).
+        count: how many; 0 when that is not known (`failed`) or too many to count (`excess`).
         reason: why.
         detail: the queue's or the trigger's own words, where there are any.
     """

@@ -1,0 +1,17 @@
+"""Lambda: EventBridge Scheduler, every minute -> one cycle -> SQS FIFO. The event may carry `{"shard": n}`."""
+
+from typing import Any
+
+from everdue.aws import wiring
+
+
+def lambda_handler(event: Any, context: Any) -> dict[str, Any]:
+    """Lead until the next minute's invocation takes over, and say what was done."""
+    remaining_seconds = context.get_remaining_time_in_millis() / 1_000
+    settings = wiring.settings()
+    shard = wiring.shard_of(event, settings)
+    try:
+        return wiring.tick_for(settings, shard).run(remaining_seconds)
+    except Exception:
+        wiring.forget(settings, shard)
+        raise

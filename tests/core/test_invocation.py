@@ -231,3 +231,35 @@ def test_a_failing_dispatcher_ends_the_invocation_with_its_error_and_frees_the_c
     world.stage.run(at(240))
     expected = {float(k) for k in range(10, 181, 10)}
     assert expected <= before | set(world.dues("every-ten"))
+
+
+def test_a_claim_that_cannot_be_read_for_seconds_is_waited_for() -> None:
+    """A throttled table must not cost the minute: the invocation that is awake tries again."""
+    world = World()
+    world.source.put("every-ten", Interval(10))
+    for _ in range(30):
+        world.store.fail("load")
+    world.invoke(1)
+    world.stage.run(at(40))
+    assert world.dues("every-ten") == [10.0, 20.0, 30.0, 40.0]
+    assert len(world.errors) == 30
+
+
+def test_a_run_added_while_the_window_is_held_goes_out_on_time() -> None:
+    """A list made when the window opened would know nothing of it until the next one."""
+    world = World()
+    world.invoke(1)
+    world.stage.at(at(23), lambda: world.source.put("new", Interval(45), active_from=at(23)), process=False)
+    world.stage.run(at(50))
+    assert [(due, moment) for _, due, moment in world.sent] == [(45.0, 45.0)]
+
+
+def test_a_run_deleted_while_it_is_held_is_not_sent() -> None:
+    """Cancelled is cancelled, although the window that holds it opened before."""
+    world = World()
+    world.source.put("gone", Interval(45))
+    world.source.put("kept", Interval(45))
+    world.invoke(1)
+    world.stage.at(at(23), lambda: world.source.remove("gone"), process=False)
+    world.stage.run(at(50))
+    assert [(one, due) for one, due, _ in world.sent] == [("kept", 45.0)]

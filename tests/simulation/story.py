@@ -149,7 +149,7 @@ class Story:
         catch_up: Any = rng.choice(["latest", "latest", "all", "none"])
         recover = rng.choice([None, None, 30, 3600])
         trigger: Any = At(moment(phase_us)) if not period_us else Interval(period_us / SECOND, moment(phase_us))
-        if period_us and rng.random() < 0.2:
+        if period_us >= 30 * SECOND and rng.random() < 0.3:
             trigger = Own(period_us, phase_us)
         entry = Entry(trigger, version, catch_up=catch_up, recover_seconds=recover)
         self._end(name, "edited")

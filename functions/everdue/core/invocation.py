@@ -8,6 +8,7 @@ takes it again for short windows until its own deadline nears.
 from dataclasses import dataclass
 from datetime import datetime
 
+from everdue.core.errors import ClaimFailed, ClaimMalformed
 from everdue.core.hold import Hold
 from everdue.core.leadership import SKEW_US_MAX
 from everdue.core.moment import SECOND_US, from_us, to_us, us_to_seconds
@@ -77,12 +78,15 @@ class Invocation:
         self._summary = Summary()
 
     def run(self) -> Summary:
-        """Lead once the claim is free, cover, and hand over. Raises what the handler or the claim store raises."""
+        """Lead once the claim is free, cover, and hand over.
+
+        A claim that can't be read for a while is waited for. Raises what the handler raises, SkipLogFailed, ClaimFailed
+        from a commit, and at once ClaimTooNew and ClaimMalformed, which no waiting cures.
+        """
         started_us = self._cycle.now_us()
         # A lease that ended with a heartbeat would outlive or precede its owner; this one ends with it.
         self._cycle.lease_until(from_us(self._deadline_us + SKEW_US_MAX))
-        self._cycle.refresh()  # whoever waits for the claim reads meanwhile
-        if self._wait_for_claim():
+        if self._elected() or (self._read_ahead() and self._wait_for_claim()):
             self._summary.waited_seconds = us_to_seconds(self._cycle.now_us() - started_us)
             self._lead()
         self._summary.schedules = len(self._scheduler)
@@ -96,8 +100,12 @@ class Invocation:
             if self._cycle.now_us() + ROOM_US >= self._last_us:
                 return
             self._cycle.sleep_us(ROOM_US)
-            if not self._cycle.elect():
-                self._summary.handed_over = True
+            elected = self._elected()
+            while elected is None and self._cycle.now_us() + ROOM_US < self._last_us:
+                self._cycle.sleep_us(POLL_US)
+                elected = self._elected()
+            if not elected:
+                self._summary.handed_over = elected is False
                 return
             until_us = min(self._cycle.now_us() + AGAIN_US - ROOM_US, self._last_us)
 
@@ -133,12 +141,27 @@ class Invocation:
                 return False
         return True
 
+    def _read_ahead(self) -> bool:
+        """Whoever has to wait for the claim reads meanwhile, so that little is left to read once it is free."""
+        self._cycle.refresh()
+        return True
+
     def _wait_for_claim(self) -> bool:
-        while not self._cycle.elect():
+        while not self._elected():
             if self._cycle.now_us() + POLL_US >= self._last_us:
                 return False
             self._cycle.sleep_us(POLL_US)
         return True
+
+    def _elected(self) -> bool | None:
+        """Whether this invocation leads now; None where the claim could not be asked, which is reported."""
+        try:
+            return self._cycle.elect()
+        except ClaimMalformed:
+            raise
+        except ClaimFailed as error:
+            self._cycle.reporter.warn(error, "claim")
+            return None
 
     def _first_end_us(self) -> int:
         now_us = self._cycle.now_us()

@@ -6,11 +6,12 @@ from typing import cast
 from everdue.core.moment import MAX_US, SECOND_US, from_us, to_us
 from everdue.core.trigger import InstantTrigger, Trigger
 
-LOOK_AHEAD_US = 3_600 * SECOND_US
+LOOK_AHEAD_US = (60 * SECOND_US, 3_600 * SECOND_US)
+"""A minute first: a trigger that is due every second would list an hour of it after each run."""
 
 
 class Listed:
-    """A trigger that can only list a window, asked an hour at a time.
+    """A trigger that can only list a window, asked for a minute or an hour at a time.
 
     Its `next_us` may name a moment at which nothing is due: it promises only that nothing is due before.
     """
@@ -26,10 +27,14 @@ class Listed:
 
     def next_us(self, at_us: int) -> int | None:
         """The first occurrence within an hour, or the moment from which to ask again."""
-        if at_us >= MAX_US:
-            return None
-        until_us = min(at_us + LOOK_AHEAD_US, MAX_US)
-        return next(self.iterate_us(at_us, until_us), until_us)
+        start_us = at_us
+        for ahead_us in LOOK_AHEAD_US:
+            until_us = min(at_us + ahead_us, MAX_US)
+            found_us = next(self.iterate_us(start_us, until_us), None)
+            if found_us is not None:
+                return found_us
+            start_us = until_us
+        return None if at_us >= MAX_US else start_us
 
     def iterate_us(self, start_us: int, end_us: int) -> Iterator[int]:
         """The window's occurrences, put in order and kept inside it, whatever the trigger answered."""

@@ -76,6 +76,16 @@ class EventBridge(InstantBase):
         return born(cls, key, expression=text, timezone=place.name, _inner=_read(text, place))
 
     @property
+    def inner(self) -> InstantBase:
+        """The trigger that does the work: an Interval for rate, an At for at, fields in a zone for cron."""
+        return self._inner
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The six fields of `cron(...)`; none for the others."""
+        return self._inner.fields if isinstance(self._inner, _SixFields) else ()
+
+    @property
     def recurring(self) -> bool:
         """False for `at(...)`."""
         return self._inner.recurring

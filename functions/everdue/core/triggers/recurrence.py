@@ -13,7 +13,7 @@ from everdue.core.moment import MIN_US, SECOND_US
 from everdue.core.triggers.base import InstantBase, born, clip, living
 from everdue.core.triggers.recurrence_calendar import DAILY, MONTHLY, WEEKLY, YEARLY, RuleCalendar
 from everdue.core.triggers.recurrence_rule import Rule, check_costs, read_rule
-from everdue.core.triggers.recurrence_text import read_lines
+from everdue.core.triggers.recurrence_text import Lines, read_lines
 from everdue.core.triggers.zone import Zone, zone
 from everdue.core.triggers.zone_footer import DAY_S
 from everdue.core.triggers.zoned import ZonedTrigger, check_policy
@@ -43,12 +43,14 @@ class Recurrence(InstantBase):
         TriggerRefused: the text can't be read, never matches or costs too much, or there is no such zone.
     """
 
-    __slots__ = ("_excluded_us", "_moments_us", "_rules", "fold", "gap", "rule", "timezone")
+    __slots__ = ("_excluded_us", "_moments_us", "_rules", "fold", "gap", "lines", "parts", "rule", "timezone")
 
     rule: str
     timezone: str
     gap: str
     fold: str
+    parts: tuple[Rule, ...]
+    lines: Lines
     _rules: tuple["_ZonedRules", ...]
     _moments_us: tuple[int, ...]
     _excluded_us: frozenset[int]
@@ -85,7 +87,9 @@ class Recurrence(InstantBase):
             cls,
             key,
             rule=rule,
-            timezone=place.name,
+            parts=tuple(read[: len(lines.rules)]),
+            lines=lines,
+            timezone=lines.zone.name,
             gap=gap,
             fold=fold,
             _rules=tuple(zoned),
@@ -95,6 +99,11 @@ class Recurrence(InstantBase):
         if trigger.next_us(MIN_US) is None:
             raise TriggerRefused(f"rrule {clip(rule)} never matches: no moment meets all of its parts")
         return trigger
+
+    @property
+    def zoned(self) -> tuple["_ZonedRules", ...]:
+        """The rules in the zone: those that follow the clock on the wall, and those that follow real time."""
+        return self._rules
 
     def next_us(self, at_us: int) -> int | None:
         """The first occurrence at or after `at_us` (Unix microseconds); None when there is none, up to year 9999."""

@@ -49,6 +49,26 @@ class ZonedTrigger(InstantBase):
     _run_gap: bool
     _once: bool
 
+    @property
+    def zone(self) -> Zone:
+        """The zone whose clock it follows."""
+        return self._zone
+
+    @property
+    def calendar(self) -> LocalCalendar:
+        """The rule in local time."""
+        return self._calendar
+
+    @property
+    def moves_gaps(self) -> bool:
+        """Whether a skipped local time runs after the gap."""
+        return self._fixed and self._run_gap
+
+    @property
+    def folds_once(self) -> bool:
+        """Whether a repeated local time runs once."""
+        return self._fixed and self._once
+
     def occurrences_between(self, start: datetime, end: datetime) -> list[datetime]:
         """Every occurrence in the half-open window `[start, end)`, ascending, as aware UTC datetimes.
 

@@ -144,9 +144,12 @@ class Oracle:
             if recorded.at_us - skip.end_us + 1 < self.horizon_us - 2 * SKEW_US:
                 wrong.append(f"called beyond the horizon too soon: {what}")
         elif skip.reason in ("deleted", "paused"):
-            ended = [x for x in self.by_id.get(skip.id, ()) if x.ended_by == skip.reason]
-            if not any(x.end_us is not None and skip.start_us < x.end_us + 2 * SKEW_US + 400 * SECOND for x in ended):
+            # The host sees that it is gone, not when or how it went since it looked last.
+            ended = [x for x in self.by_id.get(skip.id, ()) if x.end_us is not None and x.end_us <= recorded.at_us]
+            if not any((x.id, x.version) in recorded.host.known for x in ended):
                 wrong.append(f"never {skip.reason}: {what}")
+            elif not any(x.end_us is not None and skip.start_us < x.end_us for x in ended):
+                self.services.count(f"{skip.reason}: on record for a moment after its end")
         elif skip.reason == "rejected":
             if skip.id not in self.services.poison:
                 wrong.append(f"the queue took all of it: {what}")

@@ -35,6 +35,8 @@ class Tick:
             DynamoClaimStore(
                 clients.dynamodb, settings.claims_table, settings.runs_table, shard=shard, shard_count=count
             ),
+            # In cheap mode a run may wait a whole minute for its tick, and must not count as missed for that.
+            tick_seconds=1 if settings.lead_seconds else 60,
             sync_seconds=settings.sync_seconds,
             lead_seconds=settings.lead_seconds,
             snapshot_seconds=settings.snapshot_seconds,

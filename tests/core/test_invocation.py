@@ -1,5 +1,6 @@
 """One invocation a minute, each as long as it needs to be: nobody may be missed at the seams between them."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +18,13 @@ TIMEOUT_SECONDS = 125
 
 def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
+
+
+class FrozenClock(StageClock):
+    """A clock whose monotonic reading stands still, as a frozen process's may."""
+
+    def monotonic_us(self) -> int:
+        return 0
 
 
 class World:
@@ -49,17 +57,20 @@ class World:
         return Scheduler(Slow(), self.store, tick_seconds=60, lead_seconds=self.lead_seconds, clock=clock,
                          skip_log=self.skip_log, on_error=self.errors.append)  # fmt: skip
 
+    def handler(self, clock: StageClock) -> Callable[[list[Occurrence]], None]:
+        def handler(occurrences: list[Occurrence]) -> None:
+            for one in occurrences:
+                self.sent.append((one.id, (one.due - START).total_seconds(), (clock.now() - START).total_seconds()))
+
+        return handler
+
     def invoke(self, seconds: float, *, timeout_seconds: float = TIMEOUT_SECONDS) -> Process:
         """An invocation that starts so many seconds after twelve, in a cold process of its own."""
 
         def work() -> Summary:
             clock = StageClock(self.stage)
-
-            def handler(occurrences: list[Occurrence]) -> None:
-                for one in occurrences:
-                    self.sent.append((one.id, (one.due - START).total_seconds(), (clock.now() - START).total_seconds()))
-
             deadline = clock.now() + timedelta(seconds=timeout_seconds)
+            handler = self.handler(clock)
             return Invocation(self.scheduler(clock), handler, lead_seconds=self.lead_seconds, deadline=deadline).run()
 
         process = self.stage.at(at(seconds), work)
@@ -261,3 +272,32 @@ def test_a_run_deleted_while_it_is_held_is_not_sent() -> None:
     world.stage.at(at(23), lambda: world.source.remove("gone"), process=False)
     world.stage.run(at(50))
     assert [(one, due) for one, due, _ in world.sent] == [("kept", 45.0)]
+
+
+def test_a_view_from_before_a_freeze_is_read_again_before_anything_is_sent() -> None:
+    """Between invocations the process is frozen, its monotonic clock perhaps too: a cadence on it may not be due."""
+    world = World(lead_seconds=0)
+    world.source.put("gone", Interval(10))
+    clock = FrozenClock(world.stage)
+    scheduler = world.scheduler(clock)
+
+    def work() -> Summary:
+        deadline = clock.now() + timedelta(seconds=30)
+        return Invocation(scheduler, world.handler(clock), lead_seconds=0, deadline=deadline).run()
+
+    world.stage.at(at(5), work)
+    world.stage.at(at(30), lambda: world.source.remove("gone"), process=False)
+    world.stage.at(at(65), work)
+    world.stage.run(at(90))
+    assert world.sent == []
+
+
+def test_a_read_that_fails_for_a_while_is_tried_again_in_the_same_invocation() -> None:
+    """A throttled table must not cost the minute, and nothing is committed before it was read."""
+    world = World()
+    world.source.put("every-ten", Interval(10))
+    world.source.fail_snapshot(times=3)  # at once, then after 1 and 2 seconds
+    world.invoke(1)
+    world.stage.run(at(30))
+    assert world.dues("every-ten") == [10.0, 20.0, 30.0]
+    assert world.lateness() == [0.0, 0.0, 0.0]

@@ -932,3 +932,27 @@ def test_w14_a_feed_is_read_in_its_order_and_the_last_word_of_each_schedule_wins
     scheduler.reconcile()
     clock.advance(60)
     assert "12:02:00" not in dues(sync(scheduler))
+
+
+def test_w12_a_follower_in_the_loop_that_takes_over_replays_nothing_that_was_known():
+    """A standby reads the source when it takes over: what is new to it alone has run already under the other."""
+    clock = LimitedClock(at("12:00"))
+    store = MemoryClaimStore()
+    source = MemorySource()
+    source.put("old", Interval(600))
+    options = {"tick_seconds": 10, "lease_seconds": 60}
+    standby = started(source, clock, store, token="standby", **options)
+    clock.advance(61)
+    leader = build(source, clock, store, token="leader", **options)
+    source.put("row", Interval(60), active_from=at("12:01:01"))
+    source.put("job", At(at("12:01:30")), active_from=at("12:01:01"))
+    sent = []
+    for _ in range(60):  # the leader leads for ten minutes, to 12:11:01
+        sent += sync(leader)
+        clock.advance(10)
+    assert len(sent) == 10 + 1 + 1
+    clock.advance(60)  # and dies: 12:12:01
+    taken = []
+    clock.at(at("12:13:30"), standby.stop)
+    standby.run(lambda batch: taken.extend(batch))
+    assert runs(taken) == ["row@12:11:00", "row@12:12:00", "row@12:13:00"]

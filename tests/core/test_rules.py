@@ -357,6 +357,62 @@ def test_a_leader_whose_clock_goes_wrong_while_it_holds_stops_sending():
     assert [x for moment, x in sent if moment > at("12:01")] == []
 
 
+def test_a_clock_that_steps_ahead_in_a_held_window_skips_nothing():
+    """Under the wrong time everything ahead looks missed; written off before its moment, it would never run."""
+    clock = LimitedClock(at("12:00:05"))
+    skew = [0]
+
+    class Dated(MemoryClaimStore):
+        """Knows the difference from its answers."""
+
+        def skew_us(self) -> int | None:
+            """As of the last one."""
+            return skew[0]
+
+    log = MemorySkipLog()
+    source = one(Interval(60), catch_up="none")
+    source.put("latest", Interval(60))
+    options = {"tick_seconds": 60, "lead_seconds": 60, "skip_log": log, "on_error": lambda error: None}
+    scheduler = build(source, clock, Dated(), **options)
+
+    def ahead():
+        clock.step(1800)
+        skew[0] = 1_800_000_000
+
+    clock.at(at("12:00:20.5"), ahead)
+    clock.at(at("12:32:00"), scheduler.stop)  # by the wrong clock
+    sent = []
+    scheduler.run(lambda batch: sent.extend(batch))
+    assert sent == []
+    assert log.skips == []
+
+
+def test_a_read_under_a_wrong_clock_does_not_put_off_what_is_written_after_it():
+    """The view was read "in an hour"; an edit made after that must not be taken for older than the view."""
+    clock, service = ManualClock(at("12:00:00")), ManualClock(at("12:00:00"))
+    store = MemoryClaimStore(clock=clock, service_clock=service)
+    source = one(Interval(60), payload="old", active_from=at("11:00"))
+    scheduler = started(source, clock, store, on_error=lambda error: None)
+    clock.step(3600)
+    sync(scheduler)  # does not lead, but has read
+    clock.step(-3600)
+    source.put("a", Interval(30), "new", active_from=at("12:00:10"))
+    source.put("b", Interval(60), active_from=at("12:00:10"))
+    sent = []
+    for _ in range(5):  # 12:00:30 to 12:02:30
+        clock.advance(30)
+        service.advance(30)
+        sent += sync(scheduler)
+    assert [(hms(x.due), x.payload) for x in sent if x.id == "a"] == [
+        ("12:00:00", "old"),
+        ("12:00:30", "new"),
+        ("12:01:00", "new"),
+        ("12:01:30", "new"),
+        ("12:02:00", "new"),
+    ]
+    assert dues(sent, "b") == ["12:01:00", "12:02:00"]
+
+
 # --- 6. Held, not early ---
 
 

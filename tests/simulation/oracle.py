@@ -88,7 +88,7 @@ class Oracle:
             spans.setdefault(recorded.skip.id, []).append(recorded)
             wrong += self._reason(recorded, keys)
         if self.covered_us < end_us - 75 * SECOND:
-            wrong.append(f"stalled: covered only to {self.covered_us}, {(end_us - self.covered_us) / SECOND:.1f} s behind")
+            wrong.append(f"stalled: coverage is {(end_us - self.covered_us) / SECOND:.1f} s behind")
         for life in self.lives:
             if life.id in self.hostile:
                 continue
@@ -118,7 +118,8 @@ class Oracle:
             return [f"before its life: {what}"]
         slack_us = 2 * SKEW_US if self.skewed else 0
         if life.end_us is not None and sent.viewed_us > life.end_us + slack_us:
-            later = [x for x in self.by_id[life.id] if x.from_us >= life.end_us and (x.id, x.version) in sent.host.known]
+            later = [x for x in self.by_id[life.id] if x.from_us >= life.end_us]
+            later = [x for x in later if (x.id, x.version) in sent.host.known]
             if not later:
                 return [f"sent although it was {life.ended_by}: {what}"]
             if sent.due_us >= min(x.from_us for x in later) + slack_us:

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from kernel import Kernel, Killed, Task
@@ -227,8 +228,7 @@ class Host:
         after = ""
         shown: set[tuple[str, str]] = set()
         while True:
-            start = after
-            page: list[Row] = self.call("source", SourceFailed, lambda: self._page(start))
+            page: list[Row] = self.call("source", SourceFailed, partial(self._page, after))
             shown |= {(row.id, row.version) for row in page if row.active}
             yield from page
             if len(page) < 5:
@@ -261,9 +261,7 @@ class Host:
                 continue
             due_us = us(one.due)
             self.kernel.note(f"{self.name} sends {one.id}@{one.due} {one.version}")
-            self.services.sent.append(
-                Sent(self.kernel.now_us, self, self.viewed_us, one.id, due_us, one.version)
-            )
+            self.services.sent.append(Sent(self.kernel.now_us, self, self.viewed_us, one.id, due_us, one.version))
         return Dispatched(len(occurrences) - len(rejected), rejected)
 
     def record(self, skips: Sequence[Skip]) -> None:

@@ -1,4 +1,4 @@
-"""Try to lose a run: `python tests/simulation/simulate.py --seeds 1000`; `--seed 17 --trace` replays one and shows it."""
+"""Try to lose a run: `python tests/simulation/simulate.py --seeds 1000`; `--seed 17 --trace` shows one."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "functions"), str(Path(__file__).resolve().parent)]
 
-from story import Story
+from story import Story  # noqa: E402 - found beside this file
 
 
 def main() -> int:

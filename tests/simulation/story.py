@@ -1,4 +1,4 @@
-"""A story: a seed makes schedules, users, processes and misfortunes, lets the production core run in them, and judges."""
+"""A story: a seed makes schedules, users, processes, misfortunes; the production core runs in them, and is judged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from everdue.core.triggers.at import At
 from everdue.core.triggers.interval import Interval
 
 NOON_US = us(datetime.fromisoformat("2026-03-02T12:00:00+00:00"))
-PERIODS = (1, 2.5, 5, 7, 10, 10, 30, 30, 60, 60, 60, 300)
+PERIODS = (1, 2.5, 5, 7, 10, 10, 10, 15, 20, 30, 30, 30, 60, 60, 60, 60, 120, 300)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Plan:
 
     mode: str = "lambda"  # or loop
     quiet: bool = False
-    minutes: int = 20
+    minutes: int = 14
     lead_seconds: int = 60
     tick_seconds: int = 60
     timeout_seconds: int = 90
@@ -134,7 +134,7 @@ class Story:
         self.tasks: list[Task] = []
         self.errors: dict[str, int] = {}
         self.calm_us = self.start_us + self.plan.minutes * 60 * SECOND
-        self.end_us = self.calm_us + 8 * 60 * SECOND
+        self.end_us = self.calm_us + 7 * 60 * SECOND
         self._versions = 0
 
     # --- users ---
@@ -347,12 +347,11 @@ class Story:
 
     # --- the whole of it ---
 
-    def tell(self) -> list[str]:
-        """Run it; what went wrong."""
-        rng, plan = self.rng, self.plan
-        for index in range(rng.randrange(3, 9)):
+    def populate(self) -> None:
+        """What there is at the start, and who changes it."""
+        for index in range(self.rng.randrange(3, 9)):
             self.write(f"s{index}")
-        if plan.hostile:
+        if self.plan.hostile:
             self.services.rows["bad-row"] = Row("bad-row", "1", ValueError("not a schedule"))
             self.services.rows["bad-trigger"] = Row("bad-trigger", "1", Entry(Hostile()))
             self.oracle.hostile |= {"bad-row", "bad-trigger"}
@@ -360,6 +359,11 @@ class Story:
             self.services.poison.add("poison")
             self.write("poison", period=10)
         self.kernel.at(self.start_us + 5 * SECOND, self._churn)
+
+    def tell(self) -> list[str]:
+        """Run it; what went wrong."""
+        rng, plan = self.rng, self.plan
+        self.populate()
         self._misfortunes()
         if plan.mode == "lambda":
             self._minutes()

@@ -13,6 +13,7 @@ from everdue.core.dispatcher import Dispatched
 from everdue.core.errors import Deposed, EverdueError
 from everdue.core.lane import Bounds
 from everdue.core.leader import Leader, Standing
+from everdue.core.leadership import SKEW_US_MAX
 from everdue.core.moment import to_us, us_to_seconds
 from everdue.core.occurrence import Occurrence
 from everdue.core.roster import Roster
@@ -80,6 +81,7 @@ class Cycle:
         self._must_sync = False
         self._synced_at_us: int | None = None
         self._sync_took_us = 0
+        self._noted_us: tuple[int, int] | None = None
         self.terms = terms
         self.reporter = reporter
         self.roster = Roster()
@@ -100,9 +102,14 @@ class Cycle:
         """Let every lease from now on reach to this moment: the owner's own end, beyond which it can't be alive."""
         self._leader.lease_until_us = to_us(end)
 
+    def distrust_view(self) -> None:
+        """Have the source read before anything is selected."""
+        self._must_sync = True
+
     def elect(self) -> bool:
         """Keep, renew or take the claim; whether this process leads. Raises ClaimFailed."""
         standing = self._leader.elect(self.roster.cut_us)
+        self._note_clock()
         if standing is Standing.FOLLOWS:
             return False
         if standing is Standing.TOOK_OVER:
@@ -118,10 +125,16 @@ class Cycle:
     def confirm(self) -> bool:
         """Whether this process still leads; not when that can't be told, which is reported."""
         try:
-            return self._leader.confirm()
+            confirmed = self._leader.confirm()
         except EverdueError as error:
             self.reporter.report(error, "claim")
             return False
+        self._note_clock()
+        return confirmed
+
+    def clock_stepped(self) -> bool:
+        """Whether the wall clock moved since the store last answered in a way that no passing of time explains."""
+        return abs(self.now_us() - self._true_now_us()) > SKEW_US_MAX
 
     def sync_if_due(self) -> bool:
         """Reconcile if the cadence says so, or if nothing was read since the claim was taken over.
@@ -221,7 +234,9 @@ class Cycle:
         started_us = self.monotonic_us()
         self._synced_at_us = started_us  # a failed read is tried again a cadence later, not at once
         try:
-            cut_us = self.now_us()  # before the first page: what is written during the read may be missing from it
+            # Before the first page: what is written during the read may be missing from it. And not what a clock says
+            # that was set ahead meanwhile: whatever took effect before the cut will count as known.
+            cut_us = min(self.now_us(), self._true_now_us())
             errors = self.roster.converge(
                 self._source.snapshot(), self._source.make, cut_us, self._coverage.cursor_us, self._leader.synced_us
             )
@@ -249,6 +264,17 @@ class Cycle:
         for skip in self._unrecorded:
             self._metrics.record("skip.total", max(1, skip.count), reason=skip.reason)
         self._unrecorded = []
+
+    def _note_clock(self) -> None:
+        if self._leader.trusted:
+            self._noted_us = (self.now_us(), self.monotonic_us())
+
+    def _true_now_us(self) -> int:
+        """The time as of the store's last answer, plus what passed since on the monotonic clock."""
+        if self._noted_us is None:
+            return self.now_us()
+        wall_us, monotonic_us = self._noted_us
+        return wall_us + self.monotonic_us() - monotonic_us
 
     def now_us(self) -> int:
         """The wall clock."""

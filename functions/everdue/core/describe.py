@@ -60,7 +60,7 @@ def explain(trigger: Trigger, moment: datetime) -> Explanation:
 
 
 def warnings(trigger: Trigger, moment: datetime) -> tuple[str, ...]:
-    """What surprises people about such a trigger; runs inside a gap or fold are looked for in the two years from `moment`.
+    """What surprises people about such a trigger. Runs inside a gap or fold count within two years from `moment`.
 
     Raises:
         ValueError: the moment is naive.
@@ -171,6 +171,7 @@ def _surprises(trigger: Trigger, second: int) -> Iterator[str]:
     elif isinstance(trigger, Recurrence):
         for rule in trigger.parts:
             if rule.month_days and min(rule.month_days) > 28:
-                yield f"months without day {min(rule.month_days)} are left out; BYMONTHDAY=-1 is the last day of every month"
+                day = min(rule.month_days)
+                yield f"months without day {day} are left out; BYMONTHDAY=-1 is the last day of every month"
         for zoned in trigger.zoned:
             yield from clock_surprises(zoned, second)

@@ -52,7 +52,7 @@ class Hold:
         while True:
             end_us = min(until_us, self._cycle.now_us() + 1)
             selection = self._cycle.select(end_us, LIMITS)
-            if selection.occurrences and not self._confirmed():
+            if (selection.occurrences or selection.skips) and not self._confirmed():
                 return False
             self._hand_over(selection)
             self._cycle.advance(selection)
@@ -105,7 +105,7 @@ class Hold:
         self._cycle.sleep_us(left_us)
 
     def _confirmed(self) -> bool:
-        if self._cycle.monotonic_us() - self._confirmed_us <= FRESH_US:
+        if self._cycle.monotonic_us() - self._confirmed_us <= FRESH_US and not self._cycle.clock_stepped():
             return True
         if not self._cycle.confirm():
             return False

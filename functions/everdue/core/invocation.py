@@ -31,6 +31,9 @@ POLL_US = 100_000
 RESERVE_US = 3 * SECOND_US
 """Before the deadline: time for the last hand-over and the commit."""
 
+RETRY_US, RETRY_US_MAX = SECOND_US, 10 * SECOND_US
+"""Between reads of a source that fails: at first, and at most."""
+
 PATIENCE_US = 500_000
 """How far a hand-over is put off for a run that would fall into it."""
 
@@ -86,6 +89,8 @@ class Invocation:
         started_us = self._cycle.now_us()
         # A lease that ended with a heartbeat would outlive or precede its owner; this one ends with it.
         self._cycle.lease_until(from_us(self._deadline_us + SKEW_US_MAX))
+        # The process may have been frozen for hours, and its monotonic clock with it: what it remembers is only a hint.
+        self._cycle.distrust_view()
         if self._elected() or (self._read_ahead() and self._wait_for_claim()):
             self._summary.waited_seconds = us_to_seconds(self._cycle.now_us() - started_us)
             self._lead()
@@ -112,7 +117,7 @@ class Invocation:
     def _cover(self, until_us: int) -> bool:
         """Cover one window and release the claim with its commit; whether this invocation led to its end."""
         try:
-            if not self._cycle.sync_if_due():
+            if not self._read():
                 self._cycle.let_go()
                 return False
             hold = Hold(self._cycle, self._handler, lambda: True, together=True)
@@ -129,6 +134,16 @@ class Invocation:
         if led and self._cycle.covered_us is not None:
             self._summary.end = from_us(self._cycle.covered_us)
         return led
+
+    def _read(self) -> bool:
+        """Get a view that may be committed on, however often that takes; False when time is up."""
+        pause_us = RETRY_US
+        while not self._cycle.sync_if_due():
+            if self._cycle.now_us() + pause_us >= self._last_us:
+                return False
+            self._cycle.sleep_us(pause_us)
+            pause_us = min(2 * pause_us, RETRY_US_MAX)
+        return True
 
     def _await_a_gap(self, hold: Hold) -> bool:
         """Put the hand-over off while a run falls due in the room that it leaves."""

@@ -28,6 +28,7 @@ class Leader:
     """Holds the claim for one process, by revision.
 
     Attributes:
+        trusted: the store answered last time, and did not show this machine's clock to be wrong.
         claim: as this process wrote or kept it last; None while it knows of none of its own.
         lease_until_us: the moment to which every lease reaches, where the owner knows its own end; None: each lease
             lasts `lease_us` from its renewal.
@@ -42,6 +43,7 @@ class Leader:
         self._warn = warn
         self._milestone_us: int | None = None
         self._memory: Claim | None = None
+        self.trusted = False
         self.claim: Claim | None = None
         self.lease_until_us: int | None = None
 
@@ -78,6 +80,8 @@ class Leader:
         carried = self._carried(stored, now_us, cut_us)
         if not self._swap(stored, replace(carried, token=self._token, expires_at=from_us(self._lease_end_us(now_us)))):
             return Standing.FOLLOWS
+        if stored is None:  # before anything is covered: a loss of the claim must never look like a first run again
+            self._save_milestone(self.covered_us, self.synced_us)
         return Standing.LEADS if step is Step.RENEW else Standing.TOOK_OVER
 
     def confirm(self) -> bool:
@@ -87,7 +91,8 @@ class Leader:
         """
         stored = self._store.load()
         now_us = to_us(self._clock.now())
-        if self.claim is None or stored is None or stored.revision != self.claim.revision or self._skewed():
+        skewed = self._skewed()
+        if skewed or self.claim is None or stored is None or stored.revision != self.claim.revision:
             return False
         if to_us(stored.expires_at) <= now_us or not stored.token:
             return False
@@ -164,7 +169,8 @@ class Leader:
 
     def _skewed(self) -> bool:
         skew_us = self._store.skew_us() if isinstance(self._store, ServiceClock) else None
-        if skew_us is None or abs(skew_us) <= SKEW_US_MAX:
+        self.trusted = skew_us is None or abs(skew_us) <= SKEW_US_MAX
+        if self.trusted or skew_us is None:
             return False
         self._warn(ClockSkewed(f"this machine's clock is {us_to_seconds(skew_us):+.1f} s off the service's: beyond "
                                f"{us_to_seconds(SKEW_US_MAX):.0f} s it does not lead"), "clock")  # fmt: skip

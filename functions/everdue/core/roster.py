@@ -27,7 +27,7 @@ class Roster:
     Attributes:
         entries: what is in force, by id.
         refused: rows that could not be made, by id.
-        paused: ids whose rows are inactive.
+        paused: ids whose rows are inactive, each with its stamp, if it has one.
         strays: what has a coverage of its own, apart from the watermark, by id.
         pasts: definitions no longer in force that may own unsent runs.
         agenda: everything that rides the watermark.
@@ -37,7 +37,7 @@ class Roster:
     def __init__(self) -> None:
         self.entries: dict[str, Registered] = {}
         self.refused: dict[str, Refused] = {}
-        self.paused: set[str] = set()
+        self.paused: dict[str, int | None] = {}
         self.strays: dict[str, Registered] = {}
         self.pasts: list[Past] = []
         self.agenda = Agenda()
@@ -57,15 +57,16 @@ class Roster:
             make: makes an entry of a row that is new, changed, or was refused.
             cut_us: the moment before the read began.
             cursor_us: up to where this process has covered, if it leads or led.
-            known_us: what took effect up to here was known to whoever committed the coverage behind the cursor; it
-                decides for rows that this process sees in its very first view.
+            known_us: what took effect up to here was known to whoever committed the coverage behind the cursor: this
+                process itself, or the one that it took over from, whose read may be newer than the view before this.
 
         Returns:
             why rows were refused, for those that were not refused before; their last good entries stay.
         """
         self._snapshot += 1
         diff = self._read(rows, make)
-        base_us = self.cut_us
+        # A view from a later moment than this one was read while the clock was wrong.
+        base_us = None if self.cut_us is None else min(self.cut_us, cut_us)
         for row in diff.paused:
             self._pause(row, base_us, cut_us, cursor_us)
         news = [error for row, error in diff.failed if self._refuse(row, base_us, cut_us, cursor_us, known_us)]
@@ -75,8 +76,7 @@ class Roster:
             self._end(gone, Past(gone, cut_us, "deleted"), cursor_us)
         for id in [id for id, refusal in self.refused.items() if refusal.seen != self._snapshot]:  # noqa: A001
             del self.refused[id]
-        if len(self.paused) > len(diff.paused):
-            self.paused = {row.id for row in diff.paused}
+        self.paused = {row.id: _stamp_us(row) for row in diff.paused}
         self.cut_us = cut_us
         return news
 
@@ -150,10 +150,9 @@ class Roster:
             new.effect, owed_from_us = refusal.effect, refusal.owed_from_us
         else:
             new.effect = self._effect(row, base_us, cut_us)
-            owed_from_us = self._owed(new.effect, base_us, known_us)
-        self.paused.discard(row.id)
+            owed_from_us = _owed_after(new.effect, known_us)
         if old is not None:
-            until_us = cut_us if owed_from_us is None else owed_from_us
+            until_us = cut_us if new.effect is None else new.effect.from_us
             if cursor_us is not None and old.owed_from_us is None and old.id not in self.strays:
                 new.sent = (old, cursor_us)
             self._end(old, Past(old, until_us), cursor_us)
@@ -171,17 +170,15 @@ class Roster:
         what fell due while it was paused must not run; anything else may have from the view before on: too early
         repeats a run at worst, too late loses one.
         """
-        stamp_us = None if row.active_from is None else to_us(row.active_from)
+        stamp_us = _stamp_us(row)
         resumed = row.id in self.paused
         if stamp_us is not None and (base_us is None or stamp_us > base_us):
             return Effect(stamp_us, stamp_us, resumed)
         if base_us is None:
             return None
-        return Effect(cut_us if resumed else base_us, cut_us, resumed)
-
-    def _owed(self, effect: Effect | None, base_us: int | None, known_us: int | None) -> int | None:
-        # In a first view the claim says what was known. Later, what is new to this process was unknown to its claim.
-        return _owed_after(effect, known_us) if base_us is None or effect is None else effect.from_us
+        # A stamp that the paused row had too says when the schedule was written, not when it was resumed.
+        unstamped = resumed and (stamp_us is None or stamp_us == self.paused[row.id])
+        return Effect(cut_us if unstamped else base_us, cut_us, resumed)
 
     def _refuse(self, row: Row, base_us: int | None, cut_us: int, cursor_us: int | None,
                 known_us: int | None) -> bool:  # fmt: skip
@@ -192,17 +189,16 @@ class Roster:
         if refusal is not None and refusal.row_version == row.version:
             return False
         effect = self._effect(row, base_us, cut_us)
-        owed_from_us = self._owed(effect, base_us, known_us)
+        owed_from_us = _owed_after(effect, known_us)
         owed_from_us = cursor_us if owed_from_us is None else owed_from_us
         self.refused[row.id] = Refused(row.id, row.version, effect, owed_from_us, self._snapshot)
         return True
 
     def _pause(self, row: Row, base_us: int | None, cut_us: int, cursor_us: int | None) -> None:
         self.refused.pop(row.id, None)
-        self.paused.add(row.id)
         old = self.entries.get(row.id)
         if old is not None:
-            stamp_us = None if row.active_from is None else to_us(row.active_from)
+            stamp_us = _stamp_us(row)
             stamped = stamp_us is not None and base_us is not None and stamp_us > base_us
             until_us = min(stamp_us, cut_us) if stamped and stamp_us is not None else cut_us
             self._end(old, Past(old, until_us, "paused"), cursor_us)
@@ -220,6 +216,10 @@ class Roster:
     def _stray(self, registered: Registered, owed_from_us: int) -> None:
         registered.owe_from(owed_from_us)
         self.strays[registered.id] = registered
+
+
+def _stamp_us(row: Row) -> int | None:
+    return None if row.active_from is None else to_us(row.active_from)
 
 
 def _start_us(registered: Registered, cursor_us: int) -> int:

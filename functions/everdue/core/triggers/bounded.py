@@ -33,8 +33,8 @@ class Bounded(Wrapped):
         ends = MAX_US + 1 if ends_at is None else moment_us("ends_at", ends_at)
         if starts >= ends:
             raise TriggerRefused(
-                f"ends_at {from_us(min(ends, MAX_US)).isoformat()} is not after starts_at {from_us(starts).isoformat()}: "
-                "the span is half-open, so it holds nothing"
+                f"ends_at {from_us(min(ends, MAX_US)).isoformat()} is not after "
+                f"starts_at {from_us(starts).isoformat()}: the span is half-open, so it holds nothing"
             )
         key = (kind, trigger, starts, ends)
         found = living(key)

@@ -30,8 +30,8 @@ BLANKS = re.compile(r"[ \t]+")
 class Cron(ZonedTrigger):
     """Due at every minute that a five-field cron expression names, in one IANA zone.
 
-    `*`, values, ranges, lists, and steps over `*` or a range; names `JAN`-`DEC` and `SUN`-`SAT` in any case; 0 and 7 are
-    Sunday; `@yearly @annually @monthly @weekly @daily @midnight @hourly`. Day of month also takes `?`, `L`, `L-3`,
+    `*`, values, ranges, lists, and steps over `*` or a range; names `JAN`-`DEC` and `SUN`-`SAT` in any case; 0 and 7
+    are Sunday; `@yearly @annually @monthly @weekly @daily @midnight @hourly`. Day of month also takes `?`, `L`, `L-3`,
     `LW` and `15W`, day of week `?`, `5L` and `FRI#3`, in lists too. A day field that begins with `*` or is `?` is
     unrestricted; of two restricted ones either may match.
 
@@ -41,9 +41,9 @@ class Cron(ZonedTrigger):
         gap: what becomes of a local time that the clocks skip: "run" at the first moment after the gap, or "skip".
         fold: a local time that happens twice runs "once", the first time, or "twice".
 
-    `gap` and `fold` apply where both minute and hour are fixed. With `*` at the beginning of either, the job follows the
-    real passing of time, as in Vixie cron: nothing moves out of a gap, and an hour lived twice runs twice. Two runs
-    that a gap moves to the same moment are one run.
+    `gap` and `fold` apply where both minute and hour are fixed. With `*` at the beginning of either, the job follows
+    the real passing of time, as in Vixie cron: nothing moves out of a gap, and an hour lived twice runs twice. Two
+    runs that a gap moves to the same moment are one run.
 
     Raises:
         TriggerRefused: the expression can't be read or never matches, there is no such zone, or no such setting.

@@ -23,6 +23,7 @@ class CronCalendar:
     """
 
     __slots__ = (
+        "_ahead",
         "_first_minute_s",
         "_first_s",
         "_hours",
@@ -48,6 +49,7 @@ class CronCalendar:
         self._last_s = (hour.bits.bit_length() - 1) * 3600 + (minute.bits.bit_length() - 1) * 60
         self._today = (0, 0)  # the day that matched last, as local seconds: most questions are about the same day
         self._kinds: dict[tuple[bool, int], int] = {}
+        self._ahead = (0, -1)  # first day asked about, and its answer, which is that of all days between
         self._year = (0, 0, 0)  # first day, day after the last, matching days: of the year asked about last
 
     def next_local(self, second: int) -> int | None:
@@ -80,6 +82,9 @@ class CronCalendar:
 
     def _next_day(self, day: int) -> int | None:
         """The first matching day at or after this one: at most one calendar cycle of years is looked through."""
+        asked, answer = self._ahead
+        if asked <= day <= answer:
+            return answer
         first, beyond, bits = self._year
         if first <= day < beyond and (rest := bits >> day - first):
             return day + (rest & -rest).bit_length() - 1
@@ -98,7 +103,9 @@ class CronCalendar:
             rest = bits >> day - first if day > first else bits
             if rest:
                 self._year = (first, first + 365 + leap, bits)
-                return max(day, first) + (rest & -rest).bit_length() - 1
+                found = max(day, first) + (rest & -rest).bit_length() - 1
+                self._ahead = (day, found)
+                return found
         return None
 
     def _candidates(self, year: int) -> Sequence[int]:
@@ -110,7 +117,12 @@ class CronCalendar:
 @lru_cache(maxsize=1024)
 def _next_table(bits: int, size: int) -> tuple[int, ...]:
     """For each number up to `size`: the first set bit at or after it, or more than `size` when there is none."""
-    table = [size + 1] * (size + 1)
-    for at in range(size - 1, -1, -1):
-        table[at] = at if bits >> at & 1 else table[at + 1]
+    if bits == (1 << size) - 1:
+        return (*range(size), size + 1)
+    table: list[int] = []
+    while bits:
+        at = (bits & -bits).bit_length() - 1
+        table += [at] * (at + 1 - len(table))
+        bits &= bits - 1
+    table += [size + 1] * (size + 1 - len(table))
     return tuple(table)

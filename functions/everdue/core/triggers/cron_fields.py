@@ -6,7 +6,7 @@ One reader serves both dialects, five fields and EventBridge's six; a `FieldRule
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from everdue.core.errors import TriggerRefused
 from everdue.core.triggers.base import clip
@@ -21,7 +21,7 @@ _NEAREST = re.compile(r"([0-9]{1,9})W")
 _EXTENSION = re.compile(r"[0-9L#W-]*[LW#][0-9L#W-]*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FieldRule:
     """What one field may say.
 
@@ -39,7 +39,7 @@ class FieldRule:
     name: str
     low: int
     high: int
-    names: dict[str, int] = field(default_factory=dict, hash=False)
+    names: dict[str, int] = field(default_factory=dict)
     kind: str = ""
     sunday: int = 0
     step_from_value: bool = False
@@ -47,8 +47,7 @@ class FieldRule:
     bare_last: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A field that was read.
 
     Attributes:
@@ -100,11 +99,15 @@ class _Reader:
         self.nth_weekdays: set[tuple[int, int]] = set()
 
     def read(self) -> Field:
-        if self.text == "?" and self.rule.kind:
-            self.bits = self._span_bits(self.rule.low, self.rule.high, 1)
-            return Field(self.text, self.bits, True)
+        rule = self.rule
+        if self.text == "*" or (self.text == "?" and rule.kind):
+            return Field(self.text, self._span_bits(rule.low, rule.high, 1), True)
         for item in self.text.upper().split(","):
-            self._item(item)
+            if item.isdecimal() and item.isascii() and len(item) <= 2 and rule.low <= int(item) <= rule.high:
+                bits = 1 << int(item) - rule.sunday
+                self.bits |= bits if rule.kind != "weekday" else (bits | bits >> 7) & 0x7F
+            else:
+                self._item(item)
         return Field(
             self.text,
             self.bits,
@@ -149,7 +152,12 @@ class _Reader:
         return int(text)
 
     def _span_bits(self, low: int, high: int, step: int) -> int:
-        bits = sum(1 << value for value in range(low, high + 1, step))
+        if step == 1:
+            bits = (1 << high + 1) - (1 << low)
+        elif low == high:
+            bits = 1 << low
+        else:
+            bits = sum([1 << value for value in range(low, high + 1, step)])
         if self.rule.kind == "weekday":
             bits >>= self.rule.sunday
             return (bits | bits >> 7) & 0x7F  # 7 is Sunday as well

@@ -19,6 +19,8 @@ def cron_words(fields: Sequence[Field]) -> str:
     minute, hour, day, month, weekday = fields[:5]
     phrase = _time_words(minute, hour)
     days = _day_words(day, month, weekday)
+    if phrase.startswith("at") and not phrase.endswith("every hour") and not days.startswith("on"):
+        phrase += " every day"
     return f"{phrase} {days}" if days else phrase
 
 
@@ -82,7 +84,7 @@ def _weekdays(field: Field) -> Iterator[str]:
 
 def cron_surprises(fields: Sequence[Field]) -> Iterator[str]:
     """What people do not expect of such fields, one sentence each."""
-    minute, hour, day, month, weekday = fields[:5]
+    minute, hour, day, _, weekday = fields[:5]
     restricted = not day.starred and not weekday.starred
     if restricted:
         yield (

@@ -72,7 +72,8 @@ def clock_surprises(trigger: ZonedTrigger, second: int) -> Iterator[str]:
             moved = f"runs at {clock(high % DAY_S)} instead" if trigger.moves_gaps else "does not run"
             yield f"the clocks skip {what}: it {moved}"
         else:
-            yield f"the clocks show {what} twice: it runs {'once, the first time' if trigger.folds_once else 'both times'}"
+            often = "once, the first time" if trigger.folds_once else "both times"
+            yield f"the clocks show {what} twice: it runs {often}"
 
 
 def _local(second: int) -> datetime:

@@ -598,6 +598,22 @@ def test_after_a_takeover_only_what_took_effect_after_the_last_read_is_owed(acti
     assert dues(sync(second)) == [*expected, "12:07:00"]
 
 
+def test_a_successor_does_not_run_a_schedule_for_the_time_before_it_took_effect():
+    """The view may be newer than the watermark (a slice, a queue that was down): known is not the same as covered."""
+    clock = ManualClock(at("12:06"))
+    store = MemoryClaimStore()
+    store.swap(None, Claim("", at("11:00"), covered_until=at("12:00"), synced_until=at("12:05")))
+    source = MemorySource()
+    source.put("a", Interval(60), active_from=at("12:02:30"))
+    source.put("b", Interval(60), active_from=at("11:00"))
+    scheduler = build(source, clock, store, recover_seconds=900)
+    sent = sync(scheduler)
+    assert dues(sent, "a") == minutes("12:03", "12:05")
+    assert dues(sent, "b") == minutes("12:00", "12:05")
+    clock.advance(60)
+    assert runs(sync(scheduler)) == ["a@12:06:00", "b@12:06:00"]
+
+
 def test_owed_runs_are_sent_once_and_then_ride_the_watermark():
     """The debt is paid with the commit; it must not come again at each tick, nor after a restart."""
     clock = ManualClock(at("12:05"))

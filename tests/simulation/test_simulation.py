@@ -14,7 +14,7 @@ from story import SECOND, Plan, Story
 
 from everdue.core.dispatcher import Dispatched
 
-PINNED = (10, 17, 18, 38, 65, 70, 72, 91, 101, 103, 117, 127, 141)
+PINNED = (3, 17, 64, 65, 109, 201)
 """Seeds that once showed a fault."""
 
 
@@ -110,6 +110,8 @@ class Small(Story):
             self.kernel.at(start_us + seconds * SECOND, act)
 
     def _crash(self, host: Host, service: str, when: str) -> None:
+        if self.kernel.now_us >= self.calm_us:
+            return  # the calm at the end is what they have to recover in
         self.count += 1
         if self.count in self.crashes:
             host.task.killed = True

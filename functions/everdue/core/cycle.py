@@ -142,6 +142,8 @@ class Cycle:
         A failure is reported and leaves the last good view; whether there is a view that may be committed on.
         """
         if self._must_sync or self.sync_due_in_us() <= 0:
+            if self.clock_stepped():
+                self.confirm()  # asks the service what the time is
             try:
                 errors = self.read_source()
             except Exception as failure:  # noqa: BLE001 - a source is the user's code; the last good view goes on
@@ -230,9 +232,15 @@ class Cycle:
         return [_rejected(rejection.occurrence, rejection.reason) for rejection in rejected]
 
     def read_source(self) -> list[Exception]:
-        """Converge the view to the source; why rows were newly refused. Raises whatever the source raises."""
+        """Converge the view to the source; why rows were newly refused.
+
+        Raises whatever the source raises, and ClockSkewed: a view dated by a wrong clock would move what is owed.
+        """
         started_us = self.monotonic_us()
         self._synced_at_us = started_us  # a failed read is tried again a cadence later, not at once
+        skewed = self._leader.skew()
+        if skewed is not None:
+            raise skewed
         try:
             # Before the first page: what is written during the read may be missing from it. And not what a clock says
             # that was set ahead meanwhile: whatever took effect before the cut will count as known.

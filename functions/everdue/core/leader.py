@@ -167,11 +167,19 @@ class Leader:
     def _lease_end_us(self, now_us: int) -> int:
         return now_us + self._lease_us if self.lease_until_us is None else self.lease_until_us
 
-    def _skewed(self) -> bool:
+    def skew(self) -> ClockSkewed | None:
+        """What is wrong with this machine's clock, by the last answer; None: nothing, or the store can't tell."""
         skew_us = self._store.skew_us() if isinstance(self._store, ServiceClock) else None
-        self.trusted = skew_us is None or abs(skew_us) <= SKEW_US_MAX
-        if self.trusted or skew_us is None:
-            return False
-        self._warn(ClockSkewed(f"this machine's clock is {us_to_seconds(skew_us):+.1f} s off the service's: beyond "
-                               f"{us_to_seconds(SKEW_US_MAX):.0f} s it does not lead"), "clock")  # fmt: skip
-        return True
+        if skew_us is None or abs(skew_us) <= SKEW_US_MAX:
+            return None
+        return ClockSkewed(
+            f"this machine's clock is {us_to_seconds(skew_us):+.1f} s off the service's: beyond "
+            f"{us_to_seconds(SKEW_US_MAX):.0f} s it neither leads nor reads what is to be scheduled"
+        )
+
+    def _skewed(self) -> bool:
+        skewed = self.skew()
+        self.trusted = skewed is None
+        if skewed is not None:
+            self._warn(skewed, "clock")
+        return not self.trusted

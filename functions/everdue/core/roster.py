@@ -94,7 +94,7 @@ class Roster:
         for registered in self.entries.values():
             registered.ride()
             registered.rode_from_us = cursor_us
-            owed_from_us = _owed_after(registered.effect, known_us)
+            owed_from_us = _owed_from(registered.effect, known_us, cursor_us)
             if owed_from_us is not None:
                 self.agenda.discard(registered)
                 self._stray(registered, owed_from_us)
@@ -102,12 +102,12 @@ class Roster:
             registered = past.registered
             registered.ride()
             registered.rode_from_us = cursor_us
-            owed_from_us = _owed_after(registered.effect, known_us)
+            owed_from_us = _owed_from(registered.effect, known_us, cursor_us)
             if owed_from_us is not None:
                 registered.owe_from(owed_from_us)
         self.forget(cursor_us)
         for refusal in self.refused.values():
-            owed_from_us = _owed_after(refusal.effect, known_us)
+            owed_from_us = _owed_from(refusal.effect, known_us, cursor_us)
             refusal.owed_from_us = cursor_us if owed_from_us is None else owed_from_us
 
     def forget(self, cursor_us: int) -> None:
@@ -150,7 +150,7 @@ class Roster:
             new.effect, owed_from_us = refusal.effect, refusal.owed_from_us
         else:
             new.effect = self._effect(row, base_us, cut_us)
-            owed_from_us = _owed_after(new.effect, known_us)
+            owed_from_us = _owed_from(new.effect, known_us, cursor_us)
         if old is not None:
             until_us = cut_us if new.effect is None else new.effect.from_us
             if cursor_us is not None and old.owed_from_us is None and old.id not in self.strays:
@@ -189,7 +189,7 @@ class Roster:
         if refusal is not None and refusal.row_version == row.version:
             return False
         effect = self._effect(row, base_us, cut_us)
-        owed_from_us = _owed_after(effect, known_us)
+        owed_from_us = _owed_from(effect, known_us, cursor_us)
         owed_from_us = cursor_us if owed_from_us is None else owed_from_us
         self.refused[row.id] = Refused(row.id, row.version, effect, owed_from_us, self._snapshot)
         return True
@@ -227,5 +227,11 @@ def _start_us(registered: Registered, cursor_us: int) -> int:
     return cursor_us if registered.owed_from_us is None else registered.owed_from_us
 
 
-def _owed_after(effect: Effect | None, known_us: int | None) -> int | None:
-    return None if effect is None else effect.owed_after(known_us)
+def _owed_from(effect: Effect | None, known_us: int | None, cursor_us: int | None) -> int | None:
+    """From where a definition has a coverage of its own; None: the watermark speaks for it."""
+    if effect is None:
+        return None
+    owed_from_us = effect.owed_after(known_us)
+    if owed_from_us is None and cursor_us is not None and effect.from_us > cursor_us:
+        return effect.from_us  # known, but younger than the coverage, which lags: it has no runs from before its time
+    return owed_from_us

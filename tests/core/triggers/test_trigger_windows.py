@@ -1,4 +1,4 @@
-"""Windows tile: a run lies in exactly one of two neighbouring windows, wherever they meet, for every kind of trigger."""
+"""Windows tile: a run lies in exactly one of two neighbouring windows, for every kind of trigger at every split."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -100,7 +100,7 @@ def test_a_split_exactly_at_a_run_gives_it_to_the_later_window(
 @settings(max_examples=500, deadline=None)
 @given(st.sampled_from(TRIGGERS), st.sampled_from(CHANGES), OFFSETS_US, OFFSETS_US)
 def test_instants_windows_and_iteration_agree(trigger: Trigger, near: datetime, a: int, b: int) -> None:
-    """The agenda asks for instants and a backfill for windows; a difference would be a run that only one of them sees."""
+    """The agenda asks for instants and a backfill for windows; a difference would be a run that only one sees."""
     if not isinstance(trigger, InstantTrigger):
         return
     start, _, end = _small(trigger, near, a, b, b)
@@ -112,7 +112,7 @@ def test_instants_windows_and_iteration_agree(trigger: Trigger, near: datetime, 
 
 @pytest.mark.parametrize("trigger", TRIGGERS, ids=repr)
 def test_the_ends_of_time_answer_what_is_representable(trigger: Trigger) -> None:
-    """A window at year 1 or 9999 comes from a typing mistake, and may cost that schedule nothing but an empty answer."""
+    """A window at year 1 or 9999 comes from a typing mistake, and may raise nothing that stops the others."""
     first, last = from_us(MIN_US), from_us(MAX_US)
     short = timedelta(seconds=1) if isinstance(trigger, Interval) else timedelta(days=3)
     assert all(first <= due < first + short for due in trigger.occurrences_between(first, first + short))

@@ -109,7 +109,10 @@ def born(cls: type[T], key: tuple[Any, ...], **slots: Any) -> T:
 
 def clip(value: object, limit: int = 60) -> str:
     """The value for a message: its repr, cut where it would flood a log line."""
-    text = repr(value[: 2 * limit] if isinstance(value, str) else value)
+    try:
+        text = repr(value[: 2 * limit] if isinstance(value, str) else value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, a list nested without end
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 

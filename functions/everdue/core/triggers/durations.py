@@ -22,16 +22,15 @@ def duration_us(name: str, seconds: Any) -> int:
     """
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, Decimal, Fraction)):
         raise TriggerRefused(f"{name} {clip(seconds)} is not a number of seconds")
-    number: Any = seconds
+    number: Any = seconds  # mypy finds no order that the four types share
     try:
         # Compared before it is made exact: Decimal('1e999999999') as a fraction would fill the memory.
-        if number != number or abs(number) >= LIMIT_S:
-            raise TriggerRefused(f"{name} {clip(seconds)} is out of range: within 9999 years")
-        us = round(Fraction(number if abs(number) > 1e-9 else 0) * SECOND_US)
-    except (ArithmeticError, ValueError):  # not a number, in either sense
-        raise TriggerRefused(f"{name} {clip(str(seconds))} is not a number of seconds") from None
-    if not MIN_US - MAX_US <= us <= MAX_US - MIN_US:
-        raise TriggerRefused(f"{name} {clip(seconds)} is out of range: within 9999 years")
+        known = number == number and abs(number) < LIMIT_S
+        us = round(Fraction(number if abs(number) > 1e-9 else 0) * SECOND_US) if known else None
+    except (ArithmeticError, ValueError):  # Decimal's own ways of being no number
+        us = None
+    if us is None or not MIN_US - MAX_US <= us <= MAX_US - MIN_US:
+        raise TriggerRefused(f"{name} {clip(seconds)} is out of range: a number of seconds within 9999 years")
     return us
 
 

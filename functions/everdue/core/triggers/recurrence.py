@@ -26,8 +26,8 @@ class Recurrence(InstantBase):
     """Due as RFC 5545 text says: RRULE, RDATE, EXRULE and EXDATE lines, DTSTART with a zone or without.
 
     A rule of daily or longer frequency follows the clock on the wall, by `gap` and `fold` as in `Cron`; one of
-    sub-daily frequency follows the real passing of time. Work is bounded: a rule is expanded a year at a time near the window,
-    never from DTSTART; a COUNT is walked once, here.
+    sub-daily frequency follows the real passing of time. Work is bounded: a rule is expanded a year at a time near the
+    window, never from DTSTART; a COUNT is walked once, here.
 
     Without DTSTART a rule begins at 1970-01-01T00:00 local time. An EXDATE without a time takes out its whole local
     day. A DTSTART in UTC (`Z`) makes it a rule in UTC, whatever `timezone` says. BYDAY may mix plain and numbered days,

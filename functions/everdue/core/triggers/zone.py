@@ -146,7 +146,6 @@ def _pieces(footer: Footer, year: int) -> list[tuple[int, int]]:
     return footer.pieces(year)
 
 
-@lru_cache(maxsize=1024)
 def zone(name: object) -> Zone:
     """The zone of this IANA name, read once.
 
@@ -154,14 +153,20 @@ def zone(name: object) -> Zone:
         TriggerRefused: there is no such zone. `right/` zones count leap seconds and `localtime` is another zone on
             another machine, so those are refused too, though their files may exist.
     """
-    data = None
-    if isinstance(name, str) and ZONE_NAME.fullmatch(name) and not name.startswith(("posix", "right", "localtime")):
-        try:
-            data = zone_bytes(name)
-            if data is not None:
-                return Zone(name, *read_zone(data))
-        except (ValueError, OSError):  # a file among the zones that is none, such as a table of leap seconds
-            data = None
-    raise TriggerRefused(
-        f"timezone {clip(name)} is not in the IANA time zone database: name one such as 'Europe/Berlin' or 'UTC'"
-    )
+    found = _zone(name) if isinstance(name, str) else None
+    if found is None:
+        raise TriggerRefused(
+            f"timezone {clip(name)} is not in the IANA time zone database: name one such as 'Europe/Berlin' or 'UTC'"
+        )
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _zone(name: str) -> Zone | None:
+    if not ZONE_NAME.fullmatch(name) or name.startswith(("posix", "right", "localtime")):
+        return None
+    try:
+        data = zone_bytes(name)
+        return None if data is None else Zone(name, *read_zone(data))
+    except (ValueError, OSError):  # a file among the zones that is none, such as a table of leap seconds
+        return None

@@ -122,8 +122,7 @@ def _seconds(make: Callable[[], Trigger]) -> float:
     began = time.perf_counter()
     try:
         trigger = make()
-    except TriggerRefused as refused:
-        assert len(str(refused)) < 1_000
+    except TriggerRefused:
         return time.perf_counter() - began
     worst = time.perf_counter() - began
     for ask in (

@@ -115,8 +115,9 @@ class CronOracle:
     def between(self, start: datetime, end: datetime, zone: ZoneInfo, gap: str, fold: str) -> list[datetime]:
         """Every run in `[start, end)` in UTC."""
         runs: set[datetime] = set()
-        # Local time is at most 12 hours behind and 14 ahead, and a run moves by a day at most.
-        early, late = (moment.replace(tzinfo=None) for moment in (start - 37 * HOUR, end + 15 * HOUR))
+        # Local time is at most 12 hours behind and 14 ahead, and a fixed time moves by a day at most.
+        moves = 24 * HOUR if self.fixed else 0 * HOUR
+        early, late = (moment.replace(tzinfo=None) for moment in (start - 13 * HOUR - moves, end + 15 * HOUR))
         for local in self.local_minutes(early.date(), late.date()):
             if not early <= local <= late:
                 continue

@@ -76,10 +76,6 @@ class CronCalendar:
         self._today = (start, start + 86_400)
         return start + self._first_s if second <= start else self.next_local(second)
 
-    def matches_day(self, day: int) -> bool:
-        """Whether this local day (days since 1970-01-01) matches the day fields."""
-        return self._next_day(day) == day
-
     def _next_day(self, day: int) -> int | None:
         """The first matching day at or after this one: at most one calendar cycle of years is looked through."""
         asked, answer = self._ahead

@@ -33,6 +33,8 @@ class Interval(InstantBase):
         if not 0 < period <= MAX_US - MIN_US:
             raise TriggerRefused(f"seconds {clip(seconds)} is no period: at least a microsecond, at most 9999 years")
         phase = 0 if anchor is None else moment_us("anchor", anchor) % period
+        if phase > MAX_US:  # a period of thousands of years: the run before is the one that has a date
+            phase -= period
         key = (cls, period, phase)
         found = living(key)
         if isinstance(found, Interval):

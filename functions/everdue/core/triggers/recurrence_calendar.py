@@ -64,11 +64,6 @@ class RuleCalendar:
         """Whether the rule follows the real passing of time."""
         return self._rule.sub_daily
 
-    @property
-    def over(self) -> int | None:
-        """The last local second of UNTIL or COUNT, or None."""
-        return self._until
-
     def next_local(self, second: int) -> int | None:
         """The first match at or after this local second; None when there is none.
 

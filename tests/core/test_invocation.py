@@ -160,8 +160,8 @@ def test_a_killed_invocation_is_taken_over_at_its_deadline_plus_two_seconds_and_
     assert keys == {float(k) for k in range(1, int(max(keys)) + 1)}
 
 
-def test_a_kill_repeats_no_more_than_what_its_window_had_sent() -> None:
-    """A crash costs repeats under the same key, of one window at most."""
+def test_a_kill_repeats_no_more_than_a_quarter_of_a_minute() -> None:
+    """A crash costs repeats under the same key: of some seconds, not of everything since the window opened."""
     world = World()
     world.source.put("every-second", Interval(1))
     first = world.invoke(1)
@@ -169,7 +169,8 @@ def test_a_kill_repeats_no_more_than_what_its_window_had_sent() -> None:
     world.stage.at(at(30.5), lambda: world.stage.kill(first), process=False)
     world.stage.run(at(200))
     dues = world.dues("every-second")
-    assert sorted(due for due in set(dues) if dues.count(due) > 1) == [float(k) for k in range(1, 31)]
+    repeated = [due for due in set(dues) if dues.count(due) > 1]
+    assert 30.5 - 17 <= min(repeated) <= max(repeated) <= 30.5
 
 
 def test_a_schedule_written_two_seconds_ahead_goes_out_within_one_sync() -> None:
@@ -251,7 +252,7 @@ def test_a_claim_that_cannot_be_read_for_seconds_is_waited_for() -> None:
     world.invoke(1)
     world.stage.run(at(40))
     assert world.dues("every-ten") == [10.0, 20.0, 30.0, 40.0]
-    assert len(world.errors) == 30
+    assert len(world.errors) == 1, "said once, not ten times a second"
 
 
 def test_a_run_added_while_the_window_is_held_goes_out_on_time() -> None:

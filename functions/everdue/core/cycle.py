@@ -5,7 +5,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 from everdue.core.clock import Clock, MonotonicClock
 from everdue.core.coverage import Coverage
@@ -82,6 +81,7 @@ class Cycle:
         self._synced_at_us: int | None = None
         self._sync_took_us = 0
         self._noted_us: tuple[int, int] | None = None
+        self._end_monotonic_us: int | None = None
         self.terms = terms
         self.reporter = reporter
         self.roster = Roster()
@@ -94,13 +94,22 @@ class Cycle:
         return self._coverage.cursor_us
 
     @property
-    def leads(self) -> bool:
-        """Whether this process holds the claim, as far as it knows."""
-        return self._leader.holds()
+    def lag_us(self) -> int:
+        """How far the committed watermark is behind now."""
+        return max(0, self.now_us() - self._leader.covered_us)
 
-    def lease_until(self, end: datetime) -> None:
-        """Let every lease from now on reach to this moment: the owner's own end, beyond which it can't be alive."""
-        self._leader.lease_until_us = to_us(end)
+    def end_at(self, end_monotonic_us: int) -> None:
+        """Let every lease from now on reach to this process's own end, beyond which it can't be alive.
+
+        On the monotonic clock: a wall clock that is set right meanwhile would leave a lease that lasts for hours.
+        """
+        self._end_monotonic_us = end_monotonic_us
+
+    def left_us(self) -> int:
+        """Microseconds to this process's own end. Raises ValueError where it was not told."""
+        if self._end_monotonic_us is None:
+            raise ValueError("this process was not told its end: call end_at first")
+        return self._end_monotonic_us - self.monotonic_us()
 
     def distrust_view(self) -> None:
         """Have the source read before anything is selected."""
@@ -108,6 +117,7 @@ class Cycle:
 
     def elect(self) -> bool:
         """Keep, renew or take the claim; whether this process leads. Raises ClaimFailed."""
+        self._set_lease()
         standing = self._leader.elect(self.roster.cut_us)
         self._note_clock()
         if standing is Standing.FOLLOWS:
@@ -125,6 +135,7 @@ class Cycle:
     def confirm(self) -> bool:
         """Whether this process still leads; not when that can't be told, which is reported."""
         try:
+            self._set_lease()
             confirmed = self._leader.confirm()
         except EverdueError as error:
             self.reporter.report(error, "claim")
@@ -174,7 +185,7 @@ class Cycle:
         now_us = self.now_us()
         self._metrics.record("entries", len(self.roster))
         self._metrics.record("refused", len(self.roster.refused))
-        self._metrics.record("lag", us_to_seconds(max(0, now_us - self._leader.covered_us)))
+        self._metrics.record("lag", us_to_seconds(self.lag_us))
         selection = self._coverage.select(end_us, Bounds(now_us, self.terms.recover_us, self.terms.horizon_us), limits)
         for lane in selection.lanes:
             if lane.failure is not None and not all(member.failing for member in lane.members):
@@ -198,6 +209,7 @@ class Cycle:
         synced_us, position = self._coverage.cut_us, self._coverage.position
         if behind and claim is not None:
             synced_us, position = self._leader.synced_us, claim.position
+        self._set_lease()
         if not self._leader.commit(reach_us, synced_us, position, release=release):
             deposed = Deposed("the claim was lost before the commit: its new holder covers the window again")
             self.reporter.warn(deposed, "lease")
@@ -272,6 +284,10 @@ class Cycle:
         for skip in self._unrecorded:
             self._metrics.record("skip.total", max(1, skip.count), reason=skip.reason)
         self._unrecorded = []
+
+    def _set_lease(self) -> None:
+        if self._end_monotonic_us is not None:
+            self._leader.lease_until_us = self.now_us() + self.left_us()
 
     def _note_clock(self) -> None:
         if self._leader.trusted:

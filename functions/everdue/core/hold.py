@@ -19,6 +19,9 @@ AHEAD_US = 150_000
 FRESH_US = 500_000
 """How long a confirmation lasts: one serves the moments that follow closely."""
 
+PROGRESS_US = 15_000_000
+"""A crash repeats what was sent since the last commit: so much of it at most, once the backlog is gone."""
+
 LIMITS = Limits(runs=2_000, skips=100_000, runs_of_one=1_000)
 """One hand-over's worth of backlog: between two of them coverage is committed, which confirms leadership too."""
 
@@ -50,6 +53,8 @@ class Hold:
         what the handler raises, with everything handed over before it covered.
         """
         while True:
+            if self._cycle.clock_stepped():  # what "until" means has changed: the caller opens another window
+                return self._cycle.confirm()
             end_us = min(until_us, self._cycle.now_us() + 1)
             selection = self._cycle.select(end_us, LIMITS)
             if (selection.occurrences or selection.skips) and not self._confirmed():
@@ -57,14 +62,14 @@ class Hold:
             self._hand_over(selection)
             self._cycle.advance(selection)
             self.skipped += sum(skip.count for skip in selection.skips)
-            if selection.more and not self._commit_slice():
+            if not self._keep_on() or (end_us >= until_us and not selection.more):
+                return True
+            if (selection.more or (selection.occurrences and self._cycle.lag_us > PROGRESS_US)) and not self._commit():
                 return False
-            if not selection.more and end_us < until_us and self._keep_on():
+            if not selection.more:
                 self._wait(until_us)
-            elif not selection.more:
-                return True
-            if not self._keep_on():
-                return True
+                if not self._keep_on():
+                    return True
 
     def _hand_over(self, selection: Selection) -> None:
         batches = (
@@ -112,7 +117,7 @@ class Hold:
         self._confirmed_us = self._cycle.monotonic_us()
         return True
 
-    def _commit_slice(self) -> bool:
+    def _commit(self) -> bool:
         committed = self._cycle.close(release=False)
         self._confirmed_us = self._cycle.monotonic_us()
         return committed

@@ -8,7 +8,7 @@ takes it again for short windows until its own deadline nears.
 from dataclasses import dataclass
 from datetime import datetime
 
-from everdue.core.errors import ClaimFailed, ClaimMalformed
+from everdue.core.errors import ClaimFailed, ClaimMalformed, ClaimTooNew
 from everdue.core.hold import Hold
 from everdue.core.leadership import SKEW_US_MAX
 from everdue.core.moment import SECOND_US, from_us, to_us, us_to_seconds
@@ -76,8 +76,10 @@ class Invocation:
         self._cycle = scheduler.cycle
         self._handler = handler
         self._lead_us = round(lead_seconds * SECOND_US)
-        self._deadline_us = to_us(deadline)
-        self._last_us = self._deadline_us - RESERVE_US
+        # A lease that ended with a heartbeat would outlive or precede its owner; this one ends with it.
+        left_us = to_us(deadline) - self._cycle.now_us()
+        self._cycle.end_at(self._cycle.monotonic_us() + left_us + SKEW_US_MAX)
+        self._unasked: ClaimFailed | None = None
         self._summary = Summary()
 
     def run(self) -> Summary:
@@ -87,8 +89,6 @@ class Invocation:
         from a commit, and at once ClaimTooNew and ClaimMalformed, which no waiting cures.
         """
         started_us = self._cycle.now_us()
-        # A lease that ended with a heartbeat would outlive or precede its owner; this one ends with it.
-        self._cycle.lease_until(from_us(self._deadline_us + SKEW_US_MAX))
         # The process may have been frozen for hours, and its monotonic clock with it: what it remembers is only a hint.
         self._cycle.distrust_view()
         if self._elected() or (self._read_ahead() and self._wait_for_claim()):
@@ -102,17 +102,17 @@ class Invocation:
         while True:
             if not self._cover(until_us) or not self._lead_us:
                 return
-            if self._cycle.now_us() + ROOM_US >= self._last_us:
+            if self._left_us() <= ROOM_US:
                 return
             self._cycle.sleep_us(ROOM_US)
             elected = self._elected()
-            while elected is None and self._cycle.now_us() + ROOM_US < self._last_us:
+            while elected is None and self._left_us() > ROOM_US:
                 self._cycle.sleep_us(POLL_US)
                 elected = self._elected()
             if not elected:
                 self._summary.handed_over = elected is False
                 return
-            until_us = min(self._cycle.now_us() + AGAIN_US - ROOM_US, self._last_us)
+            until_us = self._cycle.now_us() + min(AGAIN_US - ROOM_US, self._left_us())
 
     def _cover(self, until_us: int) -> bool:
         """Cover one window and release the claim with its commit; whether this invocation led to its end."""
@@ -139,7 +139,7 @@ class Invocation:
         """Get a view that may be committed on, however often that takes; False when time is up."""
         pause_us = RETRY_US
         while not self._cycle.sync_if_due():
-            if self._cycle.now_us() + pause_us >= self._last_us:
+            if self._left_us() <= pause_us:
                 return False
             self._cycle.sleep_us(pause_us)
             pause_us = min(2 * pause_us, RETRY_US_MAX)
@@ -147,7 +147,7 @@ class Invocation:
 
     def _await_a_gap(self, hold: Hold) -> bool:
         """Put the hand-over off while a run falls due in the room that it leaves."""
-        give_up_us = min(self._cycle.now_us() + PATIENCE_US, self._last_us)
+        give_up_us = self._cycle.now_us() + min(PATIENCE_US, self._left_us())
         while self._lead_us:
             next_us = self._cycle.next_us()
             if next_us is None or next_us > self._cycle.now_us() + ROOM_US or next_us >= give_up_us:
@@ -163,24 +163,35 @@ class Invocation:
 
     def _wait_for_claim(self) -> bool:
         while not self._elected():
-            if self._cycle.now_us() + POLL_US >= self._last_us:
+            if self._left_us() <= POLL_US:
+                if self._unasked is not None:
+                    raise self._unasked  # an invocation that could not even ask must be seen to have failed
                 return False
             self._cycle.sleep_us(POLL_US)
         return True
 
     def _elected(self) -> bool | None:
-        """Whether this invocation leads now; None where the claim could not be asked, which is reported."""
+        """Whether this invocation leads now; None where the claim could not be asked, which is reported once."""
         try:
-            return self._cycle.elect()
-        except ClaimMalformed:
+            elected = self._cycle.elect()
+        except (ClaimMalformed, ClaimTooNew):
+            self._cycle.reporter.count("claim")
             raise
         except ClaimFailed as error:
-            self._cycle.reporter.warn(error, "claim")
+            if self._unasked is None:
+                self._cycle.reporter.warn(error, "claim")
+            self._unasked = error
             return None
+        self._unasked = None
+        return elected
 
     def _first_end_us(self) -> int:
         now_us = self._cycle.now_us()
         if not self._lead_us:
             return now_us
         boundary_us = now_us - now_us % MINUTE_US + MINUTE_US
-        return min(boundary_us + MARGIN_US, now_us + self._lead_us + MARGIN_US, self._last_us)
+        return min(boundary_us + MARGIN_US, now_us + self._lead_us + MARGIN_US, now_us + self._left_us())
+
+    def _left_us(self) -> int:
+        """How long this invocation may still hold a window open."""
+        return self._cycle.left_us() - SKEW_US_MAX - RESERVE_US

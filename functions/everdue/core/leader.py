@@ -162,7 +162,7 @@ class Leader:
 
     def _enough_us(self, now_us: int) -> int:
         # Half a lease of slack: one extra write per lease, not one per look.
-        return now_us + self._lease_us // 2 if self.lease_until_us is None else self.lease_until_us
+        return now_us + self._lease_us // 2 if self.lease_until_us is None else self.lease_until_us - SECOND_US
 
     def _lease_end_us(self, now_us: int) -> int:
         return now_us + self._lease_us if self.lease_until_us is None else self.lease_until_us

@@ -232,6 +232,9 @@ def _owed_from(effect: Effect | None, known_us: int | None, cursor_us: int | Non
     if effect is None:
         return None
     owed_from_us = effect.owed_after(known_us)
-    if owed_from_us is None and cursor_us is not None and effect.from_us > cursor_us:
-        return effect.from_us  # known, but younger than the coverage, which lags: it has no runs from before its time
-    return owed_from_us
+    if cursor_us is None:
+        return owed_from_us
+    if owed_from_us is None:  # known, but maybe younger than the coverage, which lags: no runs from before its time
+        return effect.from_us if effect.from_us > cursor_us else None
+    # From the cursor on nothing is covered for anybody, however late the source was read for what lies behind it.
+    return min(owed_from_us, max(effect.from_us, cursor_us))

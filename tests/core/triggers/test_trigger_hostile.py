@@ -111,9 +111,8 @@ def test_there_are_three_hundred() -> None:
 @pytest.mark.parametrize("make", CASES, ids=range(len(CASES)))
 def test_every_hostile_input_is_answered_or_refused_at_once(make: Callable[[], Trigger]) -> None:
     """Made, asked for its next run and for a minute: each in under 50 ms, and nothing but a refusal is raised."""
-    seconds = min(
-        _seconds(make) for _ in range(2)
-    )  # the second try forgives a pause of the machine, caches hold no answer
+    # The later tries forgive a pause of a busy machine; what is refused is not cached, and is as dear each time.
+    seconds = min(_seconds(make) for _ in range(3))
     assert seconds < LIMIT_S
 
 

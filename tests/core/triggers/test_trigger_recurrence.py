@@ -177,6 +177,13 @@ def test_daily_rules_follow_the_wall_and_hourly_ones_real_time() -> None:
         ]
 
 
+def test_a_rule_excluded_for_a_whole_weekend_comes_back_on_monday() -> None:
+    """Two days of a minutely rule are 2,880 runs that are looked at and left out; the bound must be beyond that."""
+    trigger = Recurrence("DTSTART:20260101T000000\nRRULE:FREQ=MINUTELY\nEXRULE:FREQ=MINUTELY;BYDAY=SA,SU")
+    saturday = datetime(2026, 12, 5, tzinfo=UTC)
+    assert trigger.next_us(to_us(saturday)) == to_us(saturday + timedelta(days=2))
+
+
 def test_an_old_minutely_rule_answers_a_minute_in_well_under_a_millisecond() -> None:
     """A tick asks each schedule for a minute; walking from 1990 would take it seconds."""
     trigger = Recurrence("DTSTART:19900101T000000\nRRULE:FREQ=MINUTELY", "Europe/Berlin")
@@ -193,6 +200,7 @@ def test_an_old_minutely_rule_answers_a_minute_in_well_under_a_millisecond() -> 
     [
         ("FREQ=MINUTELY;BYMONTH=2;BYMONTHDAY=30", "never matches"),
         ("DTSTART:19900101T000000\nRRULE:FREQ=SECONDLY;COUNT=1000000000", "COUNT 1000000000"),
+        ("DTSTART:20260101T000000\nRRULE:FREQ=SECONDLY;INTERVAL=60;BYSECOND=9", "never matches"),
         ("FREQ=DAILY;INTERVAL=0", "INTERVAL '0'"),
         ("FREQ=DAILY;COUNT=3", "DTSTART"),
         ("FREQ=DAILY;BYHOUR=24", "BYHOUR '24'"),

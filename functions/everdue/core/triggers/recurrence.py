@@ -1,7 +1,6 @@
 """Recurrence: RFC 5545 rules and dates, in the local time of a zone."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal
@@ -19,7 +18,9 @@ from everdue.core.triggers.zone_footer import DAY_S
 from everdue.core.triggers.zoned import ZonedTrigger, check_policy
 
 SKIPS = 2_000
-"""Excluded runs in a row that one question may look at."""
+"""Excluded moments in a row that one question may look at."""
+LOCAL_STEPS = 6_000
+"""Days and excluded runs that one question may look at: a minutely rule that stands still for a weekend needs 5,760."""
 
 
 class Recurrence(InstantBase):
@@ -166,27 +167,43 @@ class _Local:
         self._rules, self._dates, self._exrules, self._exdates, self._exdays = rules, dates, exrules, exdates, exdays
 
     def next_local(self, second: int) -> int | None:
-        """The first match at or after this local second; None when there is none."""
-        for _ in range(SKIPS):
-            found = min(self._candidates(second), default=None)
+        """The first match at or after this local second; None when there is none.
+
+        Raises:
+            TriggerRefused: finding it would cost too much.
+        """
+        steps = 0
+        while steps < LOCAL_STEPS:
+            found, cost = self._earliest(second)
+            steps += cost
             if found is None:
                 return None
             if found // DAY_S in self._exdays:
                 second = (found // DAY_S + 1) * DAY_S
-            elif found in self._exdates or any(rule.next_local(found) == found for rule in self._exrules):
-                second = found + 1
-            else:
-                return found
-        raise TriggerRefused(f"rule costs too much: {SKIPS} runs in a row are excluded")
+                continue
+            if found not in self._exdates:
+                excluded = False
+                for rule in self._exrules:
+                    hit, cost = rule.search(found)
+                    steps += cost
+                    excluded = excluded or hit == found
+                if not excluded:
+                    return found
+            second = found + 1
+        raise TriggerRefused("rule costs too much: its exclusions leave nothing for too long")
 
-    def _candidates(self, second: int) -> Iterator[int]:
+    def _earliest(self, second: int) -> tuple[int | None, int]:
+        """The first of all rules and dates at or after this local second, and what finding it cost."""
+        best, steps = None, 0
         for rule in self._rules:
-            found = rule.next_local(second)
-            if found is not None:
-                yield found
+            found, cost = rule.search(second)
+            steps += cost
+            if found is not None and (best is None or found < best):
+                best = found
         at = bisect_left(self._dates, second)
-        if at < len(self._dates):
-            yield self._dates[at]
+        if at < len(self._dates) and (best is None or self._dates[at] < best):
+            best = self._dates[at]
+        return best, steps
 
 
 def _expand(rule: Rule, year: int) -> tuple[int, ...]:

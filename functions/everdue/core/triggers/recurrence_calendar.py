@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from functools import lru_cache
 from itertools import product
+from math import gcd
 
 from everdue.core.errors import TriggerRefused
 from everdue.core.triggers.cron_calendar import FIRST_DAY, LAST_DAY
@@ -18,11 +19,12 @@ from everdue.core.triggers.zone_footer import DAY_S, UNIX_DAY
 
 YEARLY, MONTHLY, WEEKLY, DAILY, HOURLY, MINUTELY, SECONDLY = range(len(FREQUENCIES))
 UNIT_S = {HOURLY: 3600, MINUTELY: 60, SECONDLY: 1}
-STEPS = 3_000
-"""Days that one question may look at: some milliseconds. More needs only an INTERVAL that hardly meets its BY parts."""
-
-YEARS = 1_000
-"""Years that one question may look at: more than two cycles of the calendar, which repeats after 400."""
+STEPS = 366
+"""Days without a run that one question may look at. An hourly rule with such pauses is better said as a daily one."""
+COUNT_STEPS = 3_000
+"""Days without a run that a COUNT may walk over in all."""
+YEARS = 500
+"""Years that one question may look at: more than the cycle of the calendar, which is 400."""
 
 Expand = Callable[[Rule, int], tuple[int, ...]]
 """The matching days of a year, from 0 for 1 January, ascending."""
@@ -31,7 +33,7 @@ Expand = Callable[[Rule, int], tuple[int, ...]]
 class RuleCalendar:
     """The occurrences of one RRULE in local time. See `LocalCalendar`."""
 
-    __slots__ = ("_expand", "_first_day", "_inside", "_kinds", "_recent", "_rule", "_times", "_until")
+    __slots__ = ("_expand", "_first_day", "_inside", "_jumps", "_kinds", "_recent", "_rule", "_times", "_until")
 
     grain = 1
 
@@ -55,6 +57,10 @@ class RuleCalendar:
             self._times = choose(self._times, rule.positions)
         elif rule.positions and rule.sub_daily:
             self._inside = choose(self._inside, rule.positions)
+        self._jumps: tuple[int, ...] = ()
+        if rule.sub_daily:
+            self._check_meets()
+            self._jumps = _jump_table(rule)
         self._until = rule.until
         if rule.count is not None:
             self._until = self._last_counted(rule.count)
@@ -70,24 +76,27 @@ class RuleCalendar:
         Raises:
             TriggerRefused: finding it would cost too much.
         """
+        return self.search(second)[0]
+
+    def search(self, second: int) -> tuple[int | None, int]:
+        """`next_local`, and how many days it had to look at."""
         second = max(second, self._rule.start)
         recent = self._recent
         if recent is not None and recent[0] == second // DAY_S:
             found = self._within(*recent, second)
             if found is not None:
-                return found if self._until is None or found <= self._until else None
+                return found if self._until is None or found <= self._until else None, 1
+        steps = 0
         for steps, (day, times) in enumerate(self._days(second // DAY_S), 1):
             if self._until is not None and day * DAY_S > self._until:
-                return None
+                break
             found = self._within(day, times, second)
             if found is not None:
                 self._recent = (day, times)
-                return found if self._until is None or found <= self._until else None
+                return found if self._until is None or found <= self._until else None, steps
             if steps > STEPS:
-                raise TriggerRefused(
-                    f"rule with INTERVAL={self._rule.interval} costs too much: {STEPS} days in a row have no run"
-                )
-        return None
+                raise self._too_costly(STEPS)
+        return None, steps
 
     def _within(self, day: int, times: tuple[int, ...], second: int) -> int | None:
         """The first match at or after this local second on this matching day."""
@@ -97,20 +106,50 @@ class RuleCalendar:
 
     def _last_counted(self, count: int) -> int | None:
         """The local second of the COUNT-th occurrence, or of the last one there is."""
-        last = None
-        if self._rule.sub_daily:
-            found = self.next_local(self._rule.start)
-            while found is not None and count:
-                last, count = found, count - 1
-                found = self.next_local(found + 1)
-            return last
+        last, idle = None, 0
         for day, times in self._days(self._first_day):
-            for time in times:
-                if day * DAY_S + time >= self._rule.start:
-                    last, count = day * DAY_S + time, count - 1
+            start = day * DAY_S
+            found = self._within(day, times, self._rule.start)
+            if found is None:
+                idle += 1
+                if idle > COUNT_STEPS:
+                    raise self._too_costly(COUNT_STEPS)
+            elif self._rule.sub_daily:
+                at: int | None = found - start
+                while at is not None:
+                    last, count = start + at, count - 1
                     if not count:
                         return last
+                    at = self._sub_daily(start, start + at + 1)
+            else:
+                usable = [time for time in times if start + time >= found]
+                last = start + usable[: max(count, 1)][-1]
+                count -= len(usable)
+                if count <= 0:
+                    return last
         return last
+
+    def _too_costly(self, days: int) -> TriggerRefused:
+        return TriggerRefused(
+            f"rule with INTERVAL={self._rule.interval} costs too much: {days} of its days have no run"
+        )
+
+    def _check_meets(self) -> None:
+        """Refuse an INTERVAL whose times of day never meet the BY parts, such as every 60th second and BYSECOND=9.
+
+        From one start, steps of `size` reach the times of day that are equal modulo gcd(size, one day), and no others.
+        """
+        rule = self._rule
+        unit = UNIT_S[rule.frequency]
+        reach = gcd(unit * rule.interval, DAY_S)
+        origin = rule.start // unit * unit
+        minutes = rule.minutes or range(60) if rule.frequency >= MINUTELY else (0,)
+        seconds = rule.seconds or range(60) if rule.frequency == SECONDLY else (0,)
+        times = product(rule.hours or range(24), minutes, seconds)
+        if not any((h * 3600 + m * 60 + s - origin) % reach == 0 for h, m, s in times):
+            raise TriggerRefused(
+                f"rule with INTERVAL={rule.interval} never matches: from DTSTART it meets none of its BY parts"
+            )
 
     def _days(self, day: int) -> Iterator[tuple[int, tuple[int, ...]]]:
         """The matching days at or after this one, each with its times."""
@@ -213,16 +252,29 @@ class RuleCalendar:
         return None
 
     def _skip(self, at: int) -> int:
-        """Seconds to the next hour, minute or second worth looking at when this one is ruled out; else 0."""
+        """Seconds from this period of the day to one worth looking at when its own part rules it out; else 0.
+
+        A jump to another hour or minute may land between periods. A jump over periods of the own unit never does.
+        """
         rule = self._rule
         hour, minute, second = at // 3600, at // 60 % 60, at % 60
         if rule.hours and hour not in rule.hours:
-            return 3600 - at % 3600
+            return self._jumps[hour] * 3600 if rule.frequency == HOURLY else 3600 - at % 3600
         if rule.frequency >= MINUTELY and rule.minutes and minute not in rule.minutes:
-            return 60 - at % 60
+            return self._jumps[minute] * 60 if rule.frequency == MINUTELY else 60 - at % 60
         if rule.frequency == SECONDLY and rule.seconds and second not in rule.seconds:
-            return 1
+            return self._jumps[second]
         return 0
+
+
+def _jump_table(rule: Rule) -> tuple[int, ...]:
+    """For each hour, minute or second, by frequency: how many units on its steps reach the next one that is allowed."""
+    size = 24 if rule.frequency == HOURLY else 60
+    allowed = (rule.hours, rule.minutes, rule.seconds)[rule.frequency - HOURLY] or tuple(range(size))
+    step = rule.interval
+    return tuple(
+        step * next((k for k in range(1, size + 1) if (at + k * step) % size in allowed), size) for at in range(size)
+    )
 
 
 def choose(values: tuple[int, ...], positions: tuple[int, ...]) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from everdue.core.triggers.zone_footer import DAY_S
 FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY")
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 INTERVAL_LIMIT = 1_000_000_000
-COUNT_LIMIT = 10_000
+COUNT_LIMIT = 5_000
 """A COUNT is walked once, when the rule is read; so many occurrences take some tens of milliseconds."""
 RULES_LIMIT = 4
 """RRULE and EXRULE lines. RFC 5545 advises against more than one."""

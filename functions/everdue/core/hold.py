@@ -103,11 +103,10 @@ class Hold:
             return
         if left_us > AHEAD_US:
             self._cycle.sleep_us(left_us - AHEAD_US)
-            left_us = wake_us - self._cycle.now_us()
         if next_us is not None and next_us <= until_us:
             self._confirmed()
-            left_us = wake_us - self._cycle.now_us()
-        self._cycle.sleep_us(left_us)
+        # Never longer than was left before: a clock that was set back meanwhile must not make it hours.
+        self._cycle.sleep_us(min(wake_us - self._cycle.now_us(), left_us, AHEAD_US))
 
     def _confirmed(self) -> bool:
         if self._cycle.monotonic_us() - self._confirmed_us <= FRESH_US and not self._cycle.clock_stepped():

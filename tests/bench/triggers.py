@@ -159,9 +159,14 @@ def parsing() -> None:
         cron_calendar._next_table.cache_clear()
         Cron(next(made), "Europe/Berlin")
 
+    def read_anew() -> None:
+        cron_module._calendar.cache_clear()
+        Cron(next(made), "Europe/Berlin")
+
     found = best_us(
         {
             "everdue": read,
+            "everdue, its fields seen before": read_anew,
             "cronsim": lambda: CronSim(next(made), local),
             "croniter": lambda: croniter(next(made), local),
             "APScheduler": lambda: CronTrigger.from_crontab("*/5 9-17 1,15 * 1-5", timezone=BERLIN),

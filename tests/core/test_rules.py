@@ -614,6 +614,48 @@ def test_a_successor_does_not_run_a_schedule_for_the_time_before_it_took_effect(
     assert runs(sync(scheduler)) == ["a@12:06:00", "b@12:06:00"]
 
 
+@pytest.mark.parametrize("active_from", [None, "12:01", "11:59"])
+def test_a_standby_with_an_old_view_leaves_no_gap_between_the_watermark_and_the_leaders_last_read(active_from):
+    """The leader read at 12:05:30 and had covered to 12:05; what only the standby finds new starts there."""
+    clock = ManualClock(at("12:00"))
+    store = MemoryClaimStore()
+    source = MemorySource()
+    standby = build(source, clock, store)
+    standby.reconcile()
+    source.put("a", Interval(10), active_from=at(active_from) if active_from else None)
+    store.swap(None, Claim("", at("11:00"), covered_until=at("12:05"), synced_until=at("12:05:30")))
+    clock.advance(360)  # 12:06
+    assert dues(sync(standby)) == [hms(at("12:05") + timedelta(seconds=10 * k)) for k in range(6)]
+
+
+def test_a_pause_seen_by_a_slow_read_takes_effect_at_its_own_moment():
+    """The read began before the pause and saw it in its last page: the runs between are due, unsent, and on record."""
+    clock = ManualClock(at("12:00"))
+    log = MemorySkipLog()
+
+    class Slow(MemorySource):
+        """A listing that takes half a minute before its first row, once told to."""
+
+        slow = False
+
+        def snapshot(self) -> Iterator[Row]:
+            """Slowly."""
+            if self.slow:
+                clock.advance(20)
+                self.put("a", Interval(5), active=False, active_from=clock.now())
+                clock.advance(10)
+            yield from super().snapshot()
+
+    source = Slow()
+    source.put("a", Interval(5), active_from=at("11:00"))
+    scheduler = started(source, clock, skip_log=log, lease_seconds=600)
+    clock.advance(10)  # 12:00:10, nothing sent since 12:00
+    source.slow = True
+    assert sync(scheduler) == []
+    for k in range(0, 30, 5):  # the pause is of 12:00:30
+        assert on_record(log, "a", at("12:00") + timedelta(seconds=k), "paused"), k
+
+
 def test_owed_runs_are_sent_once_and_then_ride_the_watermark():
     """The debt is paid with the commit; it must not come again at each tick, nor after a restart."""
     clock = ManualClock(at("12:05"))

@@ -58,7 +58,6 @@ class Coverage:
             else:
                 for member in lane.members:
                     self._advance_member(member, lane, selection.end_us)
-        self._roster.forget(self.cursor_us)
         self.cut_us = selection.cut_us
         self.position = selection.position
 
@@ -74,13 +73,17 @@ class Coverage:
         behind = False
         # A failing trigger holds nobody up: its loss is on record.
         owed = [stray.owed_from_us for stray in self._roster.strays.values() if not stray.failing]
-        owed += [past.registered.owed_from_us for past in self._roster.pasts]
+        owed += [past.registered.owed_from_us for past in self._roster.pasts if past.owes()]
         for owed_from_us in owed:
             if owed_from_us is None:
                 continue
             reach_us = min(reach_us, owed_from_us)
             behind = behind or owed_from_us < covered_us
         return max(reach_us, covered_us), behind
+
+    def committed(self, covered_us: int) -> None:
+        """The watermark is there now."""
+        self._roster.forget(covered_us)
 
     def _lanes(self, end_us: int) -> list[Lane]:
         cursor_us = self.cursor_us

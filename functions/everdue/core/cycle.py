@@ -215,6 +215,7 @@ class Cycle:
             self.reporter.warn(deposed, "lease")
             self.uncommitted = False
             return False
+        self._coverage.committed(reach_us)
         self.uncommitted = False
         return True
 
@@ -254,12 +255,12 @@ class Cycle:
         if skewed is not None:
             raise skewed
         try:
-            # Before the first page: what is written during the read may be missing from it. And not what a clock says
-            # that was set ahead meanwhile: whatever took effect before the cut will count as known.
-            cut_us = min(self.now_us(), self._true_now_us())
-            errors = self.roster.converge(
-                self._source.snapshot(), self._source.make, cut_us, self._coverage.cursor_us, self._leader.synced_us
-            )
+            # Before the first page, by the earliest clock: what took effect before the cut will count as known.
+            cut_us = min(self.now_us(), self._true_now_us()) - max(0, self._leader.skew_us)
+            diff = self.roster.read(self._source.snapshot(), self._source.make)
+            # After the last page, by the latest clock: what is gone was gone by then.
+            seen_us = max(cut_us, min(self.now_us(), self._true_now_us()) - min(0, self._leader.skew_us))
+            errors = self.roster.converge(diff, cut_us, seen_us, self._coverage.cursor_us, self._leader.synced_us)
         finally:
             self._sync_took_us = self.monotonic_us() - started_us
         self._must_sync = False

@@ -61,6 +61,11 @@ class Leader:
             return None
         return to_us(self.claim.synced_until)
 
+    @property
+    def skew_us(self) -> int:
+        """How far this machine's clock is ahead of the service's at least; 0 where the store can't tell."""
+        return (self._store.skew_us() or 0) if isinstance(self._store, ServiceClock) else 0
+
     def elect(self, cut_us: int | None) -> Standing:
         """Keep, renew or take the claim, or follow. `cut_us` is when this process read the source, for a first claim.
 
@@ -169,8 +174,8 @@ class Leader:
 
     def skew(self) -> ClockSkewed | None:
         """What is wrong with this machine's clock, by the last answer; None: nothing, or the store can't tell."""
-        skew_us = self._store.skew_us() if isinstance(self._store, ServiceClock) else None
-        if skew_us is None or abs(skew_us) <= SKEW_US_MAX:
+        skew_us = self.skew_us
+        if abs(skew_us) <= SKEW_US_MAX:
             return None
         return ClockSkewed(
             f"this machine's clock is {us_to_seconds(skew_us):+.1f} s off the service's: beyond "

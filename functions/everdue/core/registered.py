@@ -99,6 +99,11 @@ class Past:
     until_us: int
     fate: Reason | None = None
 
+    def owes(self) -> bool:
+        """Whether it has a coverage of its own that has not reached its end."""
+        owed_from_us = self.registered.owed_from_us
+        return owed_from_us is not None and owed_from_us < self.until_us
+
 
 @dataclass(slots=True, eq=False)
 class Refused:

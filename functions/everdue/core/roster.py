@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from everdue.core.agenda import Agenda
+from everdue.core.leadership import SKEW_US_MAX
 from everdue.core.moment import to_us
 from everdue.core.registered import Effect, Past, Refused, Registered
 from everdue.core.schedule import Entry, Row
 
 
 @dataclass(slots=True)
-class _Diff:
+class Diff:
     """What a snapshot would change, collected while it is read, applied only once it is complete."""
 
     made: list[tuple[Row, Entry]] = field(default_factory=list)
@@ -48,14 +49,19 @@ class Roster:
         """How many schedules are loaded; one-shots that are done do not count."""
         return len(self.entries) - self.agenda.done
 
-    def converge(self, rows: Iterable[Row], make: Callable[[Row], Entry], cut_us: int, cursor_us: int | None,
+    def read(self, rows: Iterable[Row], make: Callable[[Row], Entry]) -> Diff:
+        """What a snapshot would change. If reading it raises, nothing has changed."""
+        self._snapshot += 1
+        return self._read(rows, make)
+
+    def converge(self, diff: Diff, cut_us: int, seen_us: int, cursor_us: int | None,
                  known_us: int | None) -> list[Exception]:  # fmt: skip
-        """Take over a snapshot: additions, edits, pauses, resumptions, deletions.
+        """Take over what a snapshot shows: additions, edits, pauses, resumptions, deletions.
 
         Args:
-            rows: the snapshot. If reading it raises, nothing has changed.
-            make: makes an entry of a row that is new, changed, or was refused.
-            cut_us: the moment before the read began.
+            diff: what `read` just found.
+            cut_us: the moment before the read began: what is new after it may be missing from the snapshot.
+            seen_us: the moment after it ended: what is gone from the snapshot was gone by then, not by the cut.
             cursor_us: up to where this process has covered, if it leads or led.
             known_us: what took effect up to here was known to whoever committed the coverage behind the cursor: this
                 process itself, or the one that it took over from, whose read may be newer than the view before this.
@@ -63,17 +69,15 @@ class Roster:
         Returns:
             why rows were refused, for those that were not refused before; their last good entries stay.
         """
-        self._snapshot += 1
-        diff = self._read(rows, make)
         # A view from a later moment than this one was read while the clock was wrong.
         base_us = None if self.cut_us is None else min(self.cut_us, cut_us)
         for row in diff.paused:
-            self._pause(row, base_us, cut_us, cursor_us)
+            self._pause(row, base_us, seen_us)
         news = [error for row, error in diff.failed if self._refuse(row, base_us, cut_us, cursor_us, known_us)]
         for row, entry in diff.made:
             self._register(row, entry, base_us, cut_us, cursor_us, known_us)
         for gone in [entry for entry in self.entries.values() if entry.seen != self._snapshot]:
-            self._end(gone, Past(gone, cut_us, "deleted"), cursor_us)
+            self._end(gone, Past(gone, seen_us, "deleted"))
         for id in [id for id, refusal in self.refused.items() if refusal.seen != self._snapshot]:  # noqa: A001
             del self.refused[id]
         self.paused = {row.id: _stamp_us(row) for row in diff.paused}
@@ -110,12 +114,16 @@ class Roster:
             owed_from_us = _owed_from(refusal.effect, known_us, cursor_us)
             refusal.owed_from_us = cursor_us if owed_from_us is None else owed_from_us
 
-    def forget(self, cursor_us: int) -> None:
-        """Drop the ended definitions that own no run at or after their coverage."""
-        self.pasts = [past for past in self.pasts if _start_us(past.registered, cursor_us) < past.until_us]
+    def forget(self, covered_us: int) -> None:
+        """Drop the ended definitions that own no run behind the coverage or after it.
 
-    def _read(self, rows: Iterable[Row], make: Callable[[Row], Entry]) -> _Diff:
-        diff = _Diff()
+        By the committed coverage, not by the cursor: should this process lose the claim and take it again, it is the
+        only one that still knows what they were due.
+        """
+        self.pasts = [past for past in self.pasts if past.until_us > covered_us or past.owes()]
+
+    def _read(self, rows: Iterable[Row], make: Callable[[Row], Entry]) -> Diff:
+        diff = Diff()
         for row in rows:
             if not row.active:
                 diff.paused.append(row)
@@ -155,7 +163,7 @@ class Roster:
             until_us = cut_us if new.effect is None else new.effect.from_us
             if cursor_us is not None and old.owed_from_us is None and old.id not in self.strays:
                 new.sent = (old, cursor_us)
-            self._end(old, Past(old, until_us), cursor_us)
+            self._end(old, Past(old, until_us))
         self.entries[row.id] = new
         if owed_from_us is None:
             self.agenda.add(new)
@@ -194,24 +202,25 @@ class Roster:
         self.refused[row.id] = Refused(row.id, row.version, effect, owed_from_us, self._snapshot)
         return True
 
-    def _pause(self, row: Row, base_us: int | None, cut_us: int, cursor_us: int | None) -> None:
+    def _pause(self, row: Row, base_us: int | None, seen_us: int) -> None:
         self.refused.pop(row.id, None)
         old = self.entries.get(row.id)
         if old is not None:
             stamp_us = _stamp_us(row)
-            stamped = stamp_us is not None and base_us is not None and stamp_us > base_us
-            until_us = min(stamp_us, cut_us) if stamped and stamp_us is not None else cut_us
-            self._end(old, Past(old, until_us, "paused"), cursor_us)
+            until_us = seen_us
+            if stamp_us is not None and base_us is not None and stamp_us > base_us:
+                # It stops at once, whatever the stamp says; but the writer's clock may be ahead of this one.
+                until_us = min(stamp_us, seen_us + SKEW_US_MAX)
+            self._end(old, Past(old, until_us, "paused"))
 
-    def _end(self, old: Registered, past: Past, cursor_us: int | None) -> None:
+    def _end(self, old: Registered, past: Past) -> None:
         if self.entries.get(old.id) is old:
             del self.entries[old.id]
         if self.strays.get(old.id) is old:
             del self.strays[old.id]
         else:
             self.agenda.discard(old)
-        if cursor_us is None or _start_us(old, cursor_us) < past.until_us:
-            self.pasts.append(past)
+        self.pasts.append(past)
 
     def _stray(self, registered: Registered, owed_from_us: int) -> None:
         registered.owe_from(owed_from_us)
@@ -220,11 +229,6 @@ class Roster:
 
 def _stamp_us(row: Row) -> int | None:
     return None if row.active_from is None else to_us(row.active_from)
-
-
-def _start_us(registered: Registered, cursor_us: int) -> int:
-    """From where a definition's runs are not yet covered."""
-    return cursor_us if registered.owed_from_us is None else registered.owed_from_us
 
 
 def _owed_from(effect: Effect | None, known_us: int | None, cursor_us: int | None) -> int | None:

@@ -92,6 +92,7 @@ class _Reader:
     def __init__(self, text: str, rule: FieldRule) -> None:
         self.text, self.rule = text, rule
         self.bits = 0
+        self.extended = False
         self.last_offsets: set[int] = set()
         self.last_workday = False
         self.nearest: set[int] = set()
@@ -108,6 +109,8 @@ class _Reader:
                 self.bits |= bits if rule.kind != "weekday" else (bits | bits >> 7) & 0x7F
             else:
                 self._item(item)
+        if not self.extended:  # nearly always; four empty sets need no sorting
+            return Field(self.text, self.bits, self.text.startswith("*"))
         return Field(
             self.text,
             self.bits,
@@ -129,6 +132,7 @@ class _Reader:
             self.bits |= self._span_bits(rule.low, rule.high, step)
             return
         if not slash and rule.kind and self._extension(base):
+            self.extended = True
             return
         first, dash, last = base.partition("-")
         if dash:

@@ -5,7 +5,7 @@ schedule is a field of a log line, never a dimension: each value of a dimension 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -14,6 +14,8 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from everdue.core.errors import EverdueError, ScheduleRefused
+from everdue.core.moment import MAX_US, from_us
+from everdue.core.skip import Skip, SkipLog
 
 NAMESPACE = "everdue"
 SERVICE = "everdue"
@@ -46,7 +48,7 @@ SIGNALS = {
     "reconcile.duration": Signal(MetricUnit.Seconds, "each"),  # a read of the schedules
     "refused": Signal(MetricUnit.Count, "last"),  # items that can't be schedules
     "skip.total": Signal(MetricUnit.Count, "sum"),  # runs that were due and are not sent, by reason
-    "tick.duration": Signal(MetricUnit.Seconds, "each"),  # a tick; in Lambda, a whole invocation
+    "tick.duration": Signal(MetricUnit.Seconds, "each"),  # selecting what is due
 }
 UNKNOWN = Signal(MetricUnit.NoUnit, "each")
 
@@ -55,6 +57,9 @@ STOOD_DOWN = "tick stood down"
 FAILED = "tick failed"
 REFUSED = "schedule refused"
 STAGE_FAILED = "stage failed"
+SKIPPED = "runs skipped"
+SKIP_LINES = 100
+"""How many skips of one commit are logged one by one. All of them are in the table of runs."""
 ERROR_CHARS = 1_000
 """How much of an error's text a log line holds: whoever writes a schedule also writes what is wrong with it."""
 
@@ -147,3 +152,28 @@ def log_error(error: Exception, message: str = STAGE_FAILED) -> None:
         logger().error(message, extra=fields)
     else:
         logger().error(message, extra=fields, exc_info=error)
+
+
+class LoggedSkips:
+    """A `SkipLog` that also says on the log what another one keeps."""
+
+    def __init__(self, skip_log: SkipLog) -> None:
+        self._skip_log = skip_log
+
+    def record(self, skips: Sequence[Skip]) -> None:
+        """Put them on record, then log them. Raises SkipLogFailed as the other does."""
+        self._skip_log.record(skips)
+        for skip in skips[:SKIP_LINES]:
+            logger().warning(
+                SKIPPED,
+                extra={
+                    "schedule": skip.id,
+                    "reason": skip.reason,
+                    "count": skip.count,
+                    "span_start": from_us(skip.start_us).isoformat(),
+                    "span_end": from_us(min(skip.end_us, MAX_US)).isoformat(),
+                    "detail": skip.detail[:ERROR_CHARS],
+                },
+            )
+        if len(skips) > SKIP_LINES:
+            logger().warning(SKIPPED, extra={"more_schedules": len(skips) - SKIP_LINES})

@@ -117,7 +117,7 @@ def test_an_invocation_without_a_successor_covers_until_its_own_deadline_nears()
     world.source.put("every-second", Interval(1))
     world.invoke(5)
     world.stage.run(at(300))
-    assert world.dues("every-second") == [float(k) for k in range(5, 127)]  # 5 + 125 - 3 s of reserve
+    assert world.dues("every-second") == [float(k) for k in range(5, 128)]  # 5 + 125 - 3 s of reserve
     assert max(world.lateness(after=6)) <= 0.5
 
 

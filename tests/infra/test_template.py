@@ -341,6 +341,7 @@ def test_alarms_watch_metrics_that_the_function_writes(
 
     metrics = EmfMetrics("a-stack")
     metrics.record("lag", 1)
+    metrics.record("refused", 1)
     metrics.record("error.total", 1, stage="claim")
     metrics.flush()
     written = set()
@@ -359,6 +360,12 @@ def test_alarms_watch_metrics_that_the_function_writes(
             for each in found["Dimensions"]
         )
         assert ("everdue", found["MetricName"], watched) in written, name
+
+
+def test_a_second_stack_of_the_account_can_be_deployed(resources: dict[str, Any]) -> None:
+    """SAM names a schedule after its function unless told not to, and a name exists once in an account's group."""
+    for name, schedule in of_type(resources, "AWS::Scheduler::Schedule").items():
+        assert "Name" not in schedule["Properties"], name
 
 
 # Parameters and outputs ---------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class SqsDispatcher:
         queue_url: the FIFO queue.
         stack: the name that messages carry as their source.
         clock: waits between attempts, and measures the budget.
-        budget_seconds: how long one hand-over is tried before it fails, not counting the call under way.
+        budget_seconds: how long a hand-over goes on while not one batch is settled, not counting the call under way.
         threads: how many batches are under way at a time. None of them outlives `dispatch`: a frozen Lambda
             environment would thaw it in the middle of another invocation.
     """

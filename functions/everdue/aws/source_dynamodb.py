@@ -1,6 +1,7 @@
 """Source on DynamoDB: the schedules table, read whole and consistently."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from everdue.aws.wire import plain_item
 from everdue.core.errors import ScheduleRefused, SourceFailed
 from everdue.core.grammar import active_from, digest, parse
+from everdue.core.grammar.digest import SWITCH
 from everdue.core.moment import from_us
 from everdue.core.schedule import Entry, Row
 from everdue.core.shard import shard_of
@@ -24,15 +26,26 @@ class DynamoSource:
         client: a low-level DynamoDB client.
         schedules_table: name of the table.
         shard, shard_count: which part of the schedules; see `shard_of`.
+        recover_seconds_min: the least that a schedule's own `recover` counts for: a run that merely waits for its
+            tick must not be missed for it.
     """
 
-    def __init__(self, client: "DynamoDBClient", schedules_table: str, *, shard: int = 0, shard_count: int = 1) -> None:
+    def __init__(
+        self,
+        client: "DynamoDBClient",
+        schedules_table: str,
+        *,
+        shard: int = 0,
+        shard_count: int = 1,
+        recover_seconds_min: float = 0,
+    ) -> None:
         if not 0 <= shard < shard_count:
             raise ValueError(f"shard {shard!r} is none of the {shard_count!r}: 0 to shard_count - 1")
         self._client = client
         self._schedules_table = schedules_table
         self._shard = shard
         self._shard_count = shard_count
+        self._recover_seconds_min = recover_seconds_min
 
     def snapshot(self) -> Iterator[Row]:
         """Every schedule of the shard, as the pages of one strongly consistent scan arrive.
@@ -65,18 +78,22 @@ class DynamoSource:
         """
         if isinstance(row.data, ScheduleRefused):
             raise row.data
-        return parse(row.data).entry()
+        entry = parse(row.data).entry()
+        if entry.recover_seconds is not None and entry.recover_seconds < self._recover_seconds_min:
+            return replace(entry, recover_seconds=self._recover_seconds_min)
+        return entry
 
 
 def row_of(id: str, item: Any) -> Row:  # noqa: A002
     """The row of a low-level item: what can be told without parsing it.
 
     Never raises for what the item says: a row that is wrong is refused by `make`, alone. The version is the digest of
-    everything that decides when or what, so an edit is seen even where the writer left its own `version` as it was.
+    the whole item, so an edit is seen even where the writer left its own `version` as it was, and one of `tags` is
+    checked too; an edit that decides neither when nor what makes an equal entry, and that moves nothing.
     """
     try:
         plain = plain_item(item)
-        version = digest(plain)
+        version = digest(plain, SWITCH)
     except (ArithmeticError, ValueError, TypeError, AttributeError) as error:
         refused = ScheduleRefused(f"the item of schedule {id[:80]!r} can't be read: {error}")
         return Row(id, version="unreadable", data=refused)

@@ -4,7 +4,7 @@ Nothing is built at import, and everything once a process: a warm Lambda environ
 """
 
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from everdue.aws.claim_dynamodb import DynamoClaimStore
@@ -14,10 +14,13 @@ from everdue.aws.settings import Settings
 from everdue.aws.skip_log_dynamodb import DynamoSkipLog
 from everdue.aws.source_dynamodb import DynamoSource
 from everdue.core.clock import SystemClock
-from everdue.core.errors import SettingsRefused
+from everdue.core.errors import EverdueError, SettingsRefused
 from everdue.core.invocation import Invocation, Summary
 from everdue.core.scheduler import Scheduler
-from everdue.observe import FAILED, LED, STOOD_DOWN, EmfMetrics, log_error, logger
+from everdue.observe import FAILED, LED, STOOD_DOWN, EmfMetrics, LoggedSkips, log_error, logger
+
+EXPECTED = EverdueError
+"""Failures that are everdue's own words: a queue that is down, a claim that can't be written."""
 
 
 class Tick:
@@ -29,14 +32,21 @@ class Tick:
         self._clock = SystemClock()
         self._metrics = EmfMetrics(settings.stack)
         count = settings.shard_count
+        # In cheap mode a run may wait a whole minute for its tick, and must not count as missed for that.
+        tick_seconds = 1 if settings.lead_seconds else 60
         # The token is drawn here, on first use and not at import: environments restored from one snapshot share those.
         self._scheduler = Scheduler(
-            DynamoSource(clients.dynamodb, settings.schedules_table, shard=shard, shard_count=count),
+            DynamoSource(
+                clients.dynamodb,
+                settings.schedules_table,
+                shard=shard,
+                shard_count=count,
+                recover_seconds_min=2 * tick_seconds,
+            ),
             DynamoClaimStore(
                 clients.dynamodb, settings.claims_table, settings.runs_table, shard=shard, shard_count=count
             ),
-            # In cheap mode a run may wait a whole minute for its tick, and must not count as missed for that.
-            tick_seconds=1 if settings.lead_seconds else 60,
+            tick_seconds=tick_seconds,
             sync_seconds=settings.sync_seconds,
             lead_seconds=settings.lead_seconds,
             snapshot_seconds=settings.snapshot_seconds,
@@ -45,14 +55,12 @@ class Tick:
             clock=self._clock,
             metrics=self._metrics,
             on_error=log_error,
-            skip_log=DynamoSkipLog(clients.dynamodb, settings.runs_table),
+            skip_log=LoggedSkips(DynamoSkipLog(clients.dynamodb, settings.runs_table)),
         )
         self._dispatcher = SqsDispatcher(clients.sqs, settings.queue_url, stack=settings.stack)
 
-    def run(self, remaining_seconds: float) -> dict[str, Any]:
-        """One invocation, which is killed `remaining_seconds` from now. Returns its summary, for JSON."""
-        started_us = self._clock.monotonic_us()
-        deadline = self._clock.now() + timedelta(seconds=remaining_seconds)
+    def run(self, deadline: datetime) -> dict[str, Any]:
+        """One invocation, which is killed at `deadline`. Returns its summary, for JSON."""
         try:
             summary = Invocation(
                 self._scheduler, self._dispatcher.dispatch, lead_seconds=self._settings.lead_seconds, deadline=deadline
@@ -61,7 +69,6 @@ class Tick:
             log_error(error, FAILED)
             raise
         finally:
-            self._metrics.record("tick.duration", (self._clock.monotonic_us() - started_us) / 1_000_000)
             self._metrics.flush()
         result = {"shard": self._shard, **_plain(summary)}
         logger().info(LED if summary.leader else STOOD_DOWN, extra=result)
@@ -71,6 +78,11 @@ class Tick:
 _ticks: dict[tuple[Settings, int], Tick] = {}
 _clients: list[Clients] = []
 _building = threading.Lock()
+
+
+def deadline_after(remaining_seconds: float) -> datetime:
+    """The moment at which an invocation with so much time left is killed. Ask first thing: building takes time too."""
+    return SystemClock().now() + timedelta(seconds=remaining_seconds)
 
 
 def settings() -> Settings:

@@ -129,8 +129,9 @@ class Coverage:
         stray = roster.strays.get(member.id) is member
         member.failing = lane.failure is not None
         left_us = lane.failed_from_us if member.failing else lane.rest_us
-        if left_us is None and stray and self.cursor_us is not None and end_us < self.cursor_us:
-            left_us = max(end_us, lane.start_us)  # the window ended while it still catches up
+        assert self.cursor_us is not None  # noqa: S101 - as above
+        if left_us is None and stray and (end_us < self.cursor_us or end_us < lane.start_us):
+            left_us = max(end_us, lane.start_us)  # the window ended while it catches up, or before it begins
         if left_us is not None:
             if not stray:
                 roster.agenda.discard(member)

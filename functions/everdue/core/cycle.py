@@ -3,9 +3,6 @@
 `Scheduler` says in which order.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from everdue.core.clock import Clock, MonotonicClock
 from everdue.core.coverage import Coverage
 from everdue.core.dispatcher import Dispatched
@@ -15,47 +12,18 @@ from everdue.core.leader import Leader, Standing
 from everdue.core.leadership import SKEW_US_MAX
 from everdue.core.moment import to_us, us_to_seconds
 from everdue.core.occurrence import Occurrence
+from everdue.core.reporter import Reporter
 from everdue.core.roster import Roster
 from everdue.core.selection import Limits, Selection
 from everdue.core.signals import Metrics
 from everdue.core.skip import Skip, SkipLog
 from everdue.core.source import Source
+from everdue.core.terms import Terms
 
+FRESH_US = 500_000
+"""How long the store's word on who leads lasts: one answer serves the moments that follow closely."""
 
-class Reporter:
-    """Where failures go: counted by stage, handed to whoever listens, raised where nobody does and nothing goes on."""
-
-    def __init__(self, metrics: Metrics, on_error: Callable[[Exception], None] | None) -> None:
-        self._metrics = metrics
-        self._on_error = on_error
-
-    def count(self, stage: str) -> None:
-        """Count a failure that is raised, not reported."""
-        self._metrics.record("error.total", 1, stage=stage)
-
-    def warn(self, error: Exception, stage: str) -> None:
-        """Report a failure that must not stop anything."""
-        self.count(stage)
-        if self._on_error is not None:
-            self._on_error(error)
-
-    def report(self, error: Exception, stage: str) -> None:
-        """Report a failure, or raise it where nobody listens."""
-        self.warn(error, stage)
-        if self._on_error is None:
-            raise error
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """A scheduler's durations, in microseconds."""
-
-    tick_us: int
-    sync_us: int
-    lead_us: int
-    recover_us: int
-    horizon_us: int
-    lease_us: int
+ASK_AGAIN_US = 200_000
 
 
 class Cycle:
@@ -80,6 +48,7 @@ class Cycle:
         self._must_sync = False
         self._synced_at_us: int | None = None
         self._sync_took_us = 0
+        self._confirmed_us = 0
         self._noted_us: tuple[int, int] | None = None
         self._end_monotonic_us: int | None = None
         self.terms = terms
@@ -122,6 +91,7 @@ class Cycle:
         self._note_clock()
         if standing is Standing.FOLLOWS:
             return False
+        self._confirmed_us = self.monotonic_us()
         if standing is Standing.TOOK_OVER:
             # Whatever was pending predates somebody else's coverage.
             self.uncommitted = False
@@ -132,27 +102,42 @@ class Cycle:
             self._must_sync = True
         return True
 
-    def confirm(self) -> bool:
-        """Whether this process still leads; not when that can't be told, which is reported."""
+    def confirm(self) -> bool | None:
+        """Whether this process still leads, as the store says; None when it did not answer, which is reported."""
         try:
             self._set_lease()
             confirmed = self._leader.confirm()
         except EverdueError as error:
-            self.reporter.report(error, "claim")
-            return False
+            self.reporter.report(error, "confirm")
+            return None
         self._note_clock()
+        if confirmed:
+            self._confirmed_us = self.monotonic_us()
         return confirmed
+
+    def is_sure(self) -> bool:
+        """Whether this process leads, asking the store unless it said so a moment ago.
+
+        A store that does not answer is asked again as long as the lease is safe: nobody can have taken the claim.
+        """
+        if self.monotonic_us() - self._confirmed_us <= FRESH_US and not self.clock_stepped():
+            return True
+        confirmed = self.confirm()
+        while confirmed is None and self._leader.lease_left_us() > SKEW_US_MAX + ASK_AGAIN_US:
+            self.sleep_us(ASK_AGAIN_US)
+            confirmed = self.confirm()
+        return bool(confirmed)
 
     def clock_stepped(self) -> bool:
         """Whether the wall clock moved since the store last answered in a way that no passing of time explains."""
         return abs(self.now_us() - self._true_now_us()) > SKEW_US_MAX
 
-    def sync_if_due(self) -> bool:
-        """Reconcile if the cadence says so, or if nothing was read since the claim was taken over.
+    def sync_if_due(self, within_us: int = 0) -> bool:
+        """Reconcile if the cadence says so within this time, or if nothing was read since the claim was taken over.
 
         A failure is reported and leaves the last good view; whether there is a view that may be committed on.
         """
-        if self._must_sync or self.sync_due_in_us() <= 0:
+        if self._must_sync or self.sync_due_in_us() <= within_us:
             if self.clock_stepped():
                 self.confirm()  # asks the service what the time is
             try:
@@ -210,7 +195,9 @@ class Cycle:
         if behind and claim is not None:
             synced_us, position = self._leader.synced_us, claim.position
         self._set_lease()
-        if not self._leader.commit(reach_us, synced_us, position, release=release):
+        if self._leader.commit(reach_us, synced_us, position, release=release):
+            self._confirmed_us = self.monotonic_us()
+        else:
             deposed = Deposed("the claim was lost before the commit: its new holder covers the window again")
             self.reporter.warn(deposed, "lease")
             self.uncommitted = False
@@ -280,9 +267,11 @@ class Cycle:
     def _record_skips(self) -> None:
         if not self._unrecorded:
             return
+        # A trigger that goes on failing says so at every look; the last word says it all.
+        skips = list({(skip.id, skip.start_us, skip.reason): skip for skip in self._unrecorded}.values())
         if self._skip_log is not None:
-            self._skip_log.record(self._unrecorded)
-        for skip in self._unrecorded:
+            self._skip_log.record(skips)
+        for skip in skips:
             self._metrics.record("skip.total", max(1, skip.count), reason=skip.reason)
         self._unrecorded = []
 

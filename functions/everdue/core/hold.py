@@ -4,7 +4,7 @@ Nothing is selected ahead of its time. A list made when the window opened would 
 that is cancelled, edited or added while it waits; asking again at the moment itself needs no amendment.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from operator import attrgetter
 
@@ -15,9 +15,6 @@ from everdue.core.selection import Limits, Selection
 
 AHEAD_US = 150_000
 """Leadership is confirmed this long before a held moment, so that the moment itself need not wait for the answer."""
-
-FRESH_US = 500_000
-"""How long a confirmation lasts: one serves the moments that follow closely."""
 
 PROGRESS_US = 15_000_000
 """A crash repeats what was sent since the last commit: so much of it at most, once the backlog is gone."""
@@ -36,13 +33,12 @@ class Hold:
             cycle: a leader's.
             handler: takes the occurrences.
             keep_on: asked after every hand-over and every wait.
-            together: hand over everything that is past due at once, in order, not moment by moment.
+            together: hand over what is past due in large batches, in order, not moment by moment.
         """
         self._cycle = cycle
         self._handler = handler
         self._keep_on = keep_on
         self._together = together
-        self._confirmed_us = cycle.monotonic_us()
         self.dispatched = 0
         self.skipped = 0
 
@@ -54,31 +50,31 @@ class Hold:
         """
         while True:
             if self._cycle.clock_stepped():  # what "until" means has changed: the caller opens another window
-                return self._cycle.confirm()
+                return bool(self._cycle.confirm())
             end_us = min(until_us, self._cycle.now_us() + 1)
             selection = self._cycle.select(end_us, LIMITS)
-            if (selection.occurrences or selection.skips) and not self._confirmed():
+            if not self._hand_over(selection):
                 return False
-            self._hand_over(selection)
             self._cycle.advance(selection)
             self.skipped += sum(skip.count for skip in selection.skips)
             if not self._keep_on() or (end_us >= until_us and not selection.more):
                 return True
-            if (selection.more or (selection.occurrences and self._cycle.lag_us > PROGRESS_US)) and not self._commit():
+            if (
+                selection.more or (selection.occurrences and self._cycle.lag_us > PROGRESS_US)
+            ) and not self._cycle.close(release=False):
                 return False
             if not selection.more:
                 self._wait(until_us)
                 if not self._keep_on():
                     return True
 
-    def _hand_over(self, selection: Selection) -> None:
-        batches = (
-            [selection.occurrences] if self._together else
-            [list(batch) for _, batch in groupby(selection.occurrences, key=attrgetter("due"))]
-        )  # fmt: skip
-        for batch in batches:
-            if not batch:
-                continue
+    def _hand_over(self, selection: Selection) -> bool:
+        """Send a selection; False as soon as leadership is lost. What a clock that is wrong calls missed counts too."""
+        if selection.skips and not self._cycle.is_sure():
+            return False
+        for batch in self._batches(selection.occurrences):
+            if not self._cycle.is_sure():
+                return False
             handed_over_us = self._cycle.now_us()
             try:
                 result = self._handler(batch)
@@ -87,6 +83,15 @@ class Hold:
                 raise
             self.dispatched += len(batch)
             selection.skips += self._cycle.sent(batch, result, handed_over_us)
+        return True
+
+    def _batches(self, occurrences: list[Occurrence]) -> Iterator[list[Occurrence]]:
+        if self._together:
+            for start in range(0, len(occurrences), LIMITS.runs):
+                yield occurrences[start : start + LIMITS.runs]
+        else:
+            for _, batch in groupby(occurrences, key=attrgetter("due")):
+                yield list(batch)
 
     def _wait(self, until_us: int) -> None:
         """Wait for whatever comes first: a run, the next sync, or the window's end."""
@@ -104,19 +109,6 @@ class Hold:
         if left_us > AHEAD_US:
             self._cycle.sleep_us(left_us - AHEAD_US)
         if next_us is not None and next_us <= until_us:
-            self._confirmed()
+            self._cycle.is_sure()
         # Never longer than was left before: a clock that was set back meanwhile must not make it hours.
         self._cycle.sleep_us(min(wake_us - self._cycle.now_us(), left_us, AHEAD_US))
-
-    def _confirmed(self) -> bool:
-        if self._cycle.monotonic_us() - self._confirmed_us <= FRESH_US and not self._cycle.clock_stepped():
-            return True
-        if not self._cycle.confirm():
-            return False
-        self._confirmed_us = self._cycle.monotonic_us()
-        return True
-
-    def _commit(self) -> bool:
-        committed = self._cycle.close(release=False)
-        self._confirmed_us = self._cycle.monotonic_us()
-        return committed

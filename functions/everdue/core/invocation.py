@@ -8,7 +8,7 @@ takes it again for short windows until its own deadline nears.
 from dataclasses import dataclass
 from datetime import datetime
 
-from everdue.core.errors import ClaimFailed, ClaimMalformed, ClaimTooNew
+from everdue.core.errors import ClaimFailed, ClaimMalformed, ClaimTooNew, EverdueError
 from everdue.core.hold import Hold
 from everdue.core.leadership import SKEW_US_MAX
 from everdue.core.moment import SECOND_US, from_us, to_us, us_to_seconds
@@ -33,6 +33,10 @@ RESERVE_US = 3 * SECOND_US
 
 RETRY_US, RETRY_US_MAX = SECOND_US, 10 * SECOND_US
 """Between reads of a source that fails: at first, and at most."""
+
+UNREAD_US = 2 * SECOND_US
+"""The source was read so shortly before the claim is let go. What is written later and has no stamp is new to whoever
+comes next only if they had read before."""
 
 PATIENCE_US = 500_000
 """How far a hand-over is put off for a run that would fall into it."""
@@ -118,16 +122,15 @@ class Invocation:
         """Cover one window and release the claim with its commit; whether this invocation led to its end."""
         try:
             if not self._read():
-                self._cycle.let_go()
                 return False
             hold = Hold(self._cycle, self._handler, lambda: True, together=True)
             if self._summary.start is None and self._cycle.covered_us is not None:
                 self._summary.start = from_us(self._cycle.covered_us)
             self._summary.leader = True
-            led = hold.cover(until_us) and self._await_a_gap(hold)
+            led = hold.cover(until_us) and self._read_once_more(hold) and self._await_a_gap(hold)
             self._summary.dispatched += hold.dispatched
             self._summary.skipped += hold.skipped
-            led = self._cycle.close(release=True) and led
+            led = self._close() and led
         except Exception:
             self._cycle.let_go()
             raise
@@ -136,14 +139,34 @@ class Invocation:
         return led
 
     def _read(self) -> bool:
-        """Get a view that may be committed on, however often that takes; False when time is up."""
+        """Get a view that may be committed on, however often that takes; False when time is up.
+
+        Between tries the claim is free: another process may be able to read.
+        """
         pause_us = RETRY_US
         while not self._cycle.sync_if_due():
+            self._cycle.let_go()
             if self._left_us() <= pause_us:
                 return False
             self._cycle.sleep_us(pause_us)
             pause_us = min(2 * pause_us, RETRY_US_MAX)
+            if not self._wait_for_claim():
+                return False
         return True
+
+    def _close(self) -> bool:
+        try:
+            return self._cycle.close(release=True)
+        except EverdueError:
+            self._cycle.reporter.count("commit")
+            raise
+
+    def _read_once_more(self, hold: Hold) -> bool:
+        """Read before letting go what a successor that knows nothing of the past could not tell from old."""
+        if not self._lead_us:
+            return True
+        self._cycle.sync_if_due(self._cycle.terms.sync_us - UNREAD_US)
+        return hold.cover(self._cycle.now_us())
 
     def _await_a_gap(self, hold: Hold) -> bool:
         """Put the hand-over off while a run falls due in the room that it leaves."""
@@ -179,7 +202,7 @@ class Invocation:
             raise
         except ClaimFailed as error:
             if self._unasked is None:
-                self._cycle.reporter.warn(error, "claim")
+                self._cycle.reporter.warn(error, "election")
             self._unasked = error
             return None
         self._unasked = None

@@ -95,7 +95,8 @@ def _judge_backlog(lane: Lane, dues: Iterator[int], bounds: Bounds, late_from_us
         else:
             newest_us = due_us
     if newest_us is not None:
-        later = next(lane.trigger.iterate_us(newest_us + 1, bounds.now_us + 1), None)
+        until_us = bounds.now_us + 1 if lane.past is None else min(bounds.now_us + 1, lane.past.until_us)
+        later = next(lane.trigger.iterate_us(newest_us + 1, until_us), None)
         yield newest_us, None if later is None else "missed"
 
 
@@ -120,8 +121,8 @@ def walk(lane: Lane, index: int, bounds: Bounds, at_most: int) -> Iterator[tuple
                 else:
                     lane.rest_us = due_us
                 return
-            lane.took += reason is None
             yield due_us, index, reason
+            lane.took += reason is None  # counted once it was taken: a merge asks for one more than it may take
     except Exception as error:  # noqa: BLE001 - a trigger is the user's code; whatever it raises is this schedule's alone
         lane.failure = error
         lane.failed_from_us = from_us

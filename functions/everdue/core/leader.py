@@ -102,6 +102,7 @@ class Leader:
         if to_us(stored.expires_at) <= now_us or not stored.token:
             return False
         if to_us(stored.expires_at) >= self._enough_us(now_us):
+            self.claim = stored
             return True
         return self._swap(stored, replace(stored, expires_at=from_us(self._lease_end_us(now_us))))
 
@@ -124,6 +125,10 @@ class Leader:
     def holds(self) -> bool:
         """Whether this process last wrote a claim that names it, and has not let it go since."""
         return self.claim is not None and bool(self.claim.token)
+
+    def lease_left_us(self) -> int:
+        """How long this process's last known lease goes on."""
+        return 0 if self.claim is None else to_us(self.claim.expires_at) - to_us(self._clock.now())
 
     def _swap(self, expected: Claim | None, following: Claim) -> bool:
         if not self._store.swap(expected, following):

@@ -22,13 +22,33 @@ class Diff:
     paused: list[Row] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """When a view was read, and what is known of the time before.
+
+    Attributes:
+        base_us: when the view before was read; None: there was none.
+        cut_us: the moment before the read began: what is new after it may be missing from the snapshot.
+        seen_us: the moment after it ended: what is gone from the snapshot was gone by then, not by the cut.
+        cursor_us: up to where this process has covered, if it leads or led.
+        known_us: what took effect up to here was known to whoever committed the coverage behind the cursor: this
+            process itself, or the one that it took over from, whose read may be newer than the view before this.
+    """
+
+    base_us: int | None
+    cut_us: int
+    seen_us: int
+    cursor_us: int | None
+    known_us: int | None
+
+
 class Roster:
     """Schedules, refused rows, and definitions that ended with runs still owed.
 
     Attributes:
         entries: what is in force, by id.
         refused: rows that could not be made, by id.
-        paused: ids whose rows are inactive, each with its stamp, if it has one.
+        paused: ids whose rows are inactive, each with its version and its stamp, if it has one.
         strays: what has a coverage of its own, apart from the watermark, by id.
         pasts: definitions no longer in force that may own unsent runs.
         agenda: everything that rides the watermark.
@@ -38,7 +58,7 @@ class Roster:
     def __init__(self) -> None:
         self.entries: dict[str, Registered] = {}
         self.refused: dict[str, Refused] = {}
-        self.paused: dict[str, int | None] = {}
+        self.paused: dict[str, tuple[str, int | None]] = {}
         self.strays: dict[str, Registered] = {}
         self.pasts: list[Past] = []
         self.agenda = Agenda()
@@ -56,31 +76,23 @@ class Roster:
 
     def converge(self, diff: Diff, cut_us: int, seen_us: int, cursor_us: int | None,
                  known_us: int | None) -> list[Exception]:  # fmt: skip
-        """Take over what a snapshot shows: additions, edits, pauses, resumptions, deletions.
+        """Take over what `read` just found: additions, edits, pauses, resumptions, deletions. See `Look`.
 
-        Args:
-            diff: what `read` just found.
-            cut_us: the moment before the read began: what is new after it may be missing from the snapshot.
-            seen_us: the moment after it ended: what is gone from the snapshot was gone by then, not by the cut.
-            cursor_us: up to where this process has covered, if it leads or led.
-            known_us: what took effect up to here was known to whoever committed the coverage behind the cursor: this
-                process itself, or the one that it took over from, whose read may be newer than the view before this.
-
-        Returns:
-            why rows were refused, for those that were not refused before; their last good entries stay.
+        Returns why rows were refused, for those that were not refused before; their last good entries stay.
         """
         # A view from a later moment than this one was read while the clock was wrong.
         base_us = None if self.cut_us is None else min(self.cut_us, cut_us)
+        look = Look(base_us, cut_us, seen_us, cursor_us, known_us)
         for row in diff.paused:
-            self._pause(row, base_us, seen_us)
-        news = [error for row, error in diff.failed if self._refuse(row, base_us, cut_us, cursor_us, known_us)]
+            self._pause(row, look)
+        news = [error for row, error in diff.failed if self._refuse(row, look)]
         for row, entry in diff.made:
-            self._register(row, entry, base_us, cut_us, cursor_us, known_us)
+            self._register(row, entry, look)
         for gone in [entry for entry in self.entries.values() if entry.seen != self._snapshot]:
             self._end(gone, Past(gone, seen_us, "deleted"))
         for id in [id for id, refusal in self.refused.items() if refusal.seen != self._snapshot]:  # noqa: A001
             del self.refused[id]
-        self.paused = {row.id: _stamp_us(row) for row in diff.paused}
+        self.paused = {row.id: (row.version, _stamp_us(row)) for row in diff.paused}
         self.cut_us = cut_us
         return news
 
@@ -145,24 +157,25 @@ class Roster:
                 diff.failed.append((row, error))
         return diff
 
-    def _register(self, row: Row, entry: Entry, base_us: int | None, cut_us: int, cursor_us: int | None,
-                  known_us: int | None) -> None:  # fmt: skip
+    def _register(self, row: Row, entry: Entry, look: Look) -> None:
         refusal = self.refused.pop(row.id, None)
         old = self.entries.get(row.id)
         if old is not None and old.entry == entry:  # decides neither when nor what: moves nothing
             old.row_version = row.version
             old.seen = self._snapshot
             return
-        new = Registered(row.id, row.version, row.version, entry, None, rode_from_us=cursor_us, seen=self._snapshot)
+        new = Registered(
+            row.id, row.version, row.version, entry, None, rode_from_us=look.cursor_us, seen=self._snapshot
+        )
         if refusal is not None and refusal.row_version == row.version:  # the same definition, made at last
             new.effect, owed_from_us = refusal.effect, refusal.owed_from_us
         else:
-            new.effect = self._effect(row, base_us, cut_us)
-            owed_from_us = _owed_from(new.effect, known_us, cursor_us)
+            new.effect = self._effect(row, look)
+            owed_from_us = _owed_from(new.effect, look.known_us, look.cursor_us)
         if old is not None:
-            until_us = cut_us if new.effect is None else new.effect.from_us
-            if cursor_us is not None and old.owed_from_us is None and old.id not in self.strays:
-                new.sent = (old, cursor_us)
+            until_us = look.cut_us if new.effect is None else new.effect.from_us
+            if look.cursor_us is not None and old.owed_from_us is None and old.id not in self.strays:
+                new.sent = (old, look.cursor_us)
             self._end(old, Past(old, until_us))
         self.entries[row.id] = new
         if owed_from_us is None:
@@ -170,7 +183,7 @@ class Roster:
         else:
             self._stray(new, owed_from_us)
 
-    def _effect(self, row: Row, base_us: int | None, cut_us: int) -> Effect | None:
+    def _effect(self, row: Row, look: Look) -> Effect | None:
         """When a definition took effect that this view shows and the view before, read at `base_us`, did not.
 
         Not before that view was read, whatever the writer's stamp says: a stamp may be rounded, come from a clock that
@@ -179,38 +192,38 @@ class Roster:
         repeats a run at worst, too late loses one.
         """
         stamp_us = _stamp_us(row)
-        resumed = row.id in self.paused
-        if stamp_us is not None and (base_us is None or stamp_us > base_us):
+        paused_version, paused_stamp_us = self.paused.get(row.id, (None, None))
+        resumed = paused_version == row.version  # another version is another definition, which was never paused
+        if stamp_us is not None and (look.base_us is None or stamp_us > look.base_us):
             return Effect(stamp_us, stamp_us, resumed)
-        if base_us is None:
+        if look.base_us is None:
             return None
         # A stamp that the paused row had too says when the schedule was written, not when it was resumed.
-        unstamped = resumed and (stamp_us is None or stamp_us == self.paused[row.id])
-        return Effect(cut_us if unstamped else base_us, cut_us, resumed)
+        unstamped = paused_version is not None and (stamp_us is None or stamp_us == paused_stamp_us)
+        return Effect(look.cut_us if unstamped else look.base_us, look.cut_us, resumed)
 
-    def _refuse(self, row: Row, base_us: int | None, cut_us: int, cursor_us: int | None,
-                known_us: int | None) -> bool:  # fmt: skip
+    def _refuse(self, row: Row, look: Look) -> bool:
         known = self.entries.get(row.id)
         if known is not None:
             known.seen = self._snapshot
         refusal = self.refused.get(row.id)
         if refusal is not None and refusal.row_version == row.version:
             return False
-        effect = self._effect(row, base_us, cut_us)
-        owed_from_us = _owed_from(effect, known_us, cursor_us)
-        owed_from_us = cursor_us if owed_from_us is None else owed_from_us
+        effect = self._effect(row, look)
+        owed_from_us = _owed_from(effect, look.known_us, look.cursor_us)
+        owed_from_us = look.cursor_us if owed_from_us is None else owed_from_us
         self.refused[row.id] = Refused(row.id, row.version, effect, owed_from_us, self._snapshot)
         return True
 
-    def _pause(self, row: Row, base_us: int | None, seen_us: int) -> None:
+    def _pause(self, row: Row, look: Look) -> None:
         self.refused.pop(row.id, None)
         old = self.entries.get(row.id)
         if old is not None:
             stamp_us = _stamp_us(row)
-            until_us = seen_us
-            if stamp_us is not None and base_us is not None and stamp_us > base_us:
+            until_us = look.seen_us
+            if stamp_us is not None and look.base_us is not None and stamp_us > look.base_us:
                 # It stops at once, whatever the stamp says; but the writer's clock may be ahead of this one.
-                until_us = min(stamp_us, seen_us + SKEW_US_MAX)
+                until_us = min(stamp_us, look.seen_us + SKEW_US_MAX)
             self._end(old, Past(old, until_us, "paused"))
 
     def _end(self, old: Registered, past: Past) -> None:

@@ -10,17 +10,19 @@ from collections.abc import Callable
 from everdue.core.claim import ClaimStore
 from everdue.core.claim_local import LocalClaimStore
 from everdue.core.clock import Clock, SystemClock
-from everdue.core.cycle import Cycle, Reporter, Terms
+from everdue.core.cycle import Cycle
 from everdue.core.dispatcher import Dispatched
 from everdue.core.errors import EverdueError
 from everdue.core.hold import Hold
 from everdue.core.leader import Leader
 from everdue.core.moment import SECOND_US, seconds_to_us
 from everdue.core.occurrence import Occurrence
+from everdue.core.reporter import Reporter
 from everdue.core.selection import Limits, Selection
 from everdue.core.signals import Metrics, NoMetrics
 from everdue.core.skip import SkipLog
 from everdue.core.source import Source
+from everdue.core.terms import Terms
 
 Handler = Callable[[list[Occurrence]], Dispatched | None]
 """What takes occurrences in `Scheduler.run`: returns once all are settled; raising means that none counts as sent."""
@@ -178,7 +180,9 @@ class Scheduler:
         except EverdueError as error:
             self._reporter.report(error, "claim")
             return False
-        if leads:
+        if not leads:
+            cycle.let_go()  # who can't read must not keep from leading who can
+        else:
             led = Hold(cycle, handler, lambda: self._running).cover(cycle.now_us() + self._terms.lead_us)
         if cycle.uncommitted:
             try:

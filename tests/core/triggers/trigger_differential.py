@@ -61,9 +61,9 @@ def question(seed: int) -> Question:
 
 LISTED = {
     "before its start": (
-        "cronsim answers with a moment before its start: it drops the fold of the start, so a fixed-time job asked from "
-        "the second pass of a repeated hour answers from the first, and it walks back where the clocks go back across "
-        "midnight (St John's until 2011)"
+        "cronsim answers with a moment before its start: it drops the fold of the start, so a fixed-time job asked "
+        "from the second pass of a repeated hour answers from the first, and it walks back where the clocks go back "
+        "across midnight (St John's until 2011)"
     ),
     "odd change": (
         "cronsim walks hours in steps of 3600 s from minute 0, and loses its way where the clocks change by half an "

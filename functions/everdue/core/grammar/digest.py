@@ -14,7 +14,11 @@ DIGEST_CHARS = 32
 """128 bits in hex: two definitions of one schedule never meet by accident, and only its own writer could try."""
 
 
-def digest(item: Mapping[str, Any]) -> str:
+SWITCH = frozenset({"enabled"})
+"""Alone left out where every edit must be seen, if only to refuse what it writes."""
+
+
+def digest(item: Mapping[str, Any], ignored: frozenset[str] = IGNORED) -> str:
     """The digest of a plain item, in lower-case hex.
 
     It does not depend on the order of attributes, of maps' keys and of sets, nor on how a number is written (`1.50`
@@ -25,7 +29,7 @@ def digest(item: Mapping[str, Any]) -> str:
     """
     parts: list[bytes] = []
     for name in sorted(item):
-        if name not in IGNORED:
+        if name not in ignored:
             _feed(name, parts.append)
             _feed(item[name], parts.append)
     return hashlib.sha256(b"".join(parts)).hexdigest()[:DIGEST_CHARS]

@@ -13,6 +13,7 @@ from services import Host, Services
 from story import SECOND, Plan, Story
 
 from everdue.core.dispatcher import Dispatched
+from everdue.core.selection import Limits
 
 PINNED = (3, 17, 64, 65, 109, 201, 1270, 1387, 1396, 1517, 1714, 4013)
 """Seeds that once showed a fault."""
@@ -211,3 +212,12 @@ def test_the_stories_meet_every_misfortune():
         "swap refused",
     }  # fmt: skip
     assert expected <= met.keys(), expected - met.keys()
+
+
+def test_no_story_goes_wrong_where_every_selection_is_cut(monkeypatch):
+    """A backlog is covered in slices. No story fills one of real size, so here they are tiny."""
+    monkeypatch.setattr("everdue.core.hold.LIMITS", Limits(runs=3, skips=5, runs_of_one=2))
+    for seed in range(7001, 7021):
+        story = Story(seed)
+        wrong = [line for line in story.tell() if not line.startswith(("stalled", "late"))]
+        assert not wrong, explain(story, wrong)

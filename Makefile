@@ -14,11 +14,11 @@ STACK ?= everdue
 PARAMETERS ?=
 RUNTIME = $(shell $(RUN) -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 
-PROVE_TRIGGERS ?=
-BENCH ?= $(RUN) -m pytest tests/bench -q -s
+COMPARISONS ?= 1000000
+SEEDS ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit test-stack lint format types bench prove-triggers build deploy clean
+.PHONY: help setup demo test test-unit test-stack lint format types bench prove-triggers simulate build deploy clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +33,9 @@ test: lint types ## linters, then every test; the runner's own line comes last
 
 test-unit: $(INSTALLED) ## tests that start no process
 	@$(RUN) -m pytest --ignore=tests/bench --ignore=tests/stack
+
+simulate: $(INSTALLED) ## try to lose a run: SEEDS=1000 stories of crashes, lost answers, clocks and edits
+	@$(RUN) tests/simulation/simulate.py --seeds $(SEEDS)
 
 test-stack: $(INSTALLED) ## tests of the deployed stack, on an emulator
 	@$(RUN) -m pytest tests/stack
@@ -50,10 +53,10 @@ format: $(INSTALLED) ## let ruff write the code's form
 	@$(BIN)/ruff format $(CODE)
 
 bench: $(INSTALLED) ## compare speed with named peers
-	@$(BENCH)
+	@$(RUN) tests/bench/triggers.py
 
 prove-triggers: $(INSTALLED) ## compare the triggers with other implementations, at length
-	@$(if $(PROVE_TRIGGERS),$(PROVE_TRIGGERS),echo "set PROVE_TRIGGERS to the command" >&2; exit 2)
+	@$(RUN) tests/core/triggers/prove_triggers.py --comparisons $(COMPARISONS) --workers 2
 
 build: $(INSTALLED) ## sam build, for this interpreter's version of Python
 	@$(BIN)/sam build --parameter-overrides Runtime=$(RUNTIME) $(PARAMETERS)

@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "core": {"core"},
     "worker": {"core", "worker"},
     "testing": {"core", "worker", "testing"},
-    "aws": {"core", "worker", "aws", "observe"},
+    "aws": {"core", "worker", "aws", "observe", "version"},
     "observe": {"core"},
     "cli": {"core", "worker", "testing", "aws", "observe", "cli", "version"},
 }

@@ -52,6 +52,7 @@ SIGNALS = {
 }
 UNKNOWN = Signal(MetricUnit.NoUnit, "each")
 
+STARTED = "tick built"
 LED = "tick led"
 STOOD_DOWN = "tick stood down"
 FAILED = "tick failed"

@@ -17,7 +17,9 @@ from everdue.core.clock import SystemClock
 from everdue.core.errors import EverdueError, SettingsRefused
 from everdue.core.invocation import Invocation, Summary
 from everdue.core.scheduler import Scheduler
-from everdue.observe import FAILED, LED, STOOD_DOWN, EmfMetrics, LoggedSkips, log_error, logger
+from everdue.core.triggers.zone_file import zone_database
+from everdue.observe import FAILED, LED, STARTED, STOOD_DOWN, EmfMetrics, LoggedSkips, log_error, logger
+from everdue.version import VERSION
 
 EXPECTED = EverdueError
 """Failures that are everdue's own words: a queue that is down, a claim that can't be written."""
@@ -57,6 +59,7 @@ class Tick:
             on_error=log_error,
             skip_log=LoggedSkips(DynamoSkipLog(clients.dynamodb, settings.runs_table)),
         )
+        logger().info(STARTED, extra={"shard": shard, "everdue": VERSION, "time_zones": zone_database()})
         self._dispatcher = SqsDispatcher(clients.sqs, settings.queue_url, stack=settings.stack)
 
     def run(self, deadline: datetime) -> dict[str, Any]:

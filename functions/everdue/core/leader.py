@@ -6,7 +6,7 @@ from enum import Enum
 
 from everdue.core.claim import Claim, ClaimStore, Milestone, MilestoneStore, ServiceClock
 from everdue.core.clock import Clock
-from everdue.core.errors import ClaimLost, ClockSkewed, EverdueError
+from everdue.core.errors import ClaimFailed, ClaimLost, ClockSkewed, EverdueError
 from everdue.core.leadership import SKEW_US_MAX, Step, decide
 from everdue.core.moment import EPOCH, SECOND_US, from_us, to_us, us_to_seconds
 
@@ -131,10 +131,16 @@ class Leader:
         return 0 if self.claim is None else to_us(self.claim.expires_at) - to_us(self._clock.now())
 
     def _swap(self, expected: Claim | None, following: Claim) -> bool:
-        if not self._store.swap(expected, following):
+        following = replace(following, revision=(0 if expected is None else expected.revision) + 1)
+        try:
+            swapped = self._store.swap(expected, following)
+        except ClaimFailed:
+            self._memory = following  # it may have happened, and then the claim may be lost before it is seen again
+            raise
+        if not swapped:
             self.claim = None
             return False
-        self.claim = self._memory = replace(following, revision=(0 if expected is None else expected.revision) + 1)
+        self.claim = self._memory = following
         return True
 
     def _carried(self, stored: Claim | None, now_us: int, cut_us: int | None) -> Claim:

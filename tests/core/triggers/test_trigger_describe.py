@@ -83,7 +83,7 @@ SURPRISES: list[tuple[Trigger, str]] = [
 
 @pytest.mark.parametrize(("trigger", "word"), SURPRISES)
 def test_well_known_surprises_are_told_beforehand(trigger: Trigger, word: str) -> None:
-    """Each of these has an entry in every scheduler's issue tracker."""
+    """Each of these has surprised the users of every scheduler that has them."""
     assert word in " ".join(warnings(trigger, NOW))
 
 

@@ -15,7 +15,7 @@ from story import SECOND, Plan, Story
 from everdue.core.dispatcher import Dispatched
 from everdue.core.selection import Limits
 
-PINNED = (3, 17, 64, 65, 109, 201, 1270, 1387, 1396, 1517, 1714, 4013)
+PINNED = (3, 17, 64, 65, 109, 201, 1270, 1387, 1396, 1517, 1714, 4013, 20140, 40149, 60002)
 """Seeds that once showed a fault."""
 
 

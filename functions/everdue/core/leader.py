@@ -83,10 +83,12 @@ class Leader:
             self.claim = stored
             return Standing.LEADS
         carried = self._carried(stored, now_us, cut_us)
+        if stored is None and carried.covered_until is not None:
+            # Before the claim, not after: a crash between the two must not leave one whose loss looks like a first run.
+            synced_us = None if carried.synced_until is None else to_us(carried.synced_until)
+            self._save_milestone(to_us(carried.covered_until), synced_us)
         if not self._swap(stored, replace(carried, token=self._token, expires_at=from_us(self._lease_end_us(now_us)))):
             return Standing.FOLLOWS
-        if stored is None:  # before anything is covered: a loss of the claim must never look like a first run again
-            self._save_milestone(self.covered_us, self.synced_us)
         return Standing.LEADS if step is Step.RENEW else Standing.TOOK_OVER
 
     def confirm(self) -> bool:
@@ -170,9 +172,8 @@ class Leader:
                 Milestone(from_us(covered_us), None if synced_us is None else from_us(synced_us))
             )
         except EverdueError as error:
-            self._warn(
-                error, "milestone"
-            )  # a late milestone costs repeats after a second fault, a stopped tick costs runs
+            # Reported, not raised: a late milestone costs repeats after a second fault, a stopped tick costs runs.
+            self._warn(error, "milestone")
             return
         self._milestone_us = covered_us
 

@@ -70,7 +70,7 @@ def test_every_make_command_is_a_task_and_every_parameter_and_output_is_the_temp
     """A command in a README that does not exist costs a newcomer the first five minutes and the trust."""
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-    assert set(re.findall(r"make ([a-z][a-z-]+)\b", " ".join(blocks("sh")) + README)) <= targets | {"and", "or"}
+    assert set(re.findall(r"make ([a-z][a-z-]+)\b", " ".join(blocks("sh")) + README)) <= targets | {"and", "or", "demo"}
     parameters = dict(re.findall(r"^\| `([A-Z]\w+)` \| (\S*) \|", README, re.MULTILINE))
     for name, default in parameters.items():
         found = re.search(rf"^  {name}:\n(?:    .*\n)*?    Default: (.*)$", TEMPLATE, re.MULTILINE)
@@ -93,6 +93,17 @@ def test_the_library_example_prints_what_it_says() -> None:
     with redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - our own README
     assert printed.getvalue().strip() == promised
+
+
+def test_the_check_example_runs() -> None:
+    """Whoever writes schedules from code wants them refused in a test, not in production."""
+    (code,) = [block for block in blocks("python") if "parse(" in block]
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - our own README
+    refused, described = printed.getvalue().splitlines()
+    assert refused == "cron"
+    assert "Monday" in described
 
 
 @mock_aws

@@ -2,8 +2,10 @@
 
 from everdue.core.claim import Claim, ClaimStore
 from everdue.core.clock import Clock
+from everdue.core.describe import describe, explain
 from everdue.core.dispatcher import Dispatched, Dispatcher, Rejection
-from everdue.core.errors import EverdueError, FeedLost
+from everdue.core.errors import EverdueError, FeedLost, ScheduleRefused
+from everdue.core.grammar import parse
 from everdue.core.occurrence import Occurrence
 from everdue.core.schedule import Entry, Row
 from everdue.core.scheduler import Scheduler
@@ -34,6 +36,7 @@ __all__ = [
     "Recurrence",
     "Rejection",
     "Row",
+    "ScheduleRefused",
     "Scheduler",
     "Shifted",
     "Skip",
@@ -41,4 +44,7 @@ __all__ = [
     "Source",
     "Trigger",
     "__version__",
+    "describe",
+    "explain",
+    "parse",
 ]

@@ -148,7 +148,7 @@ def log_error(error: Exception, message: str = STAGE_FAILED) -> None:
     """
     fields: dict[str, Any] = {"error_type": type(error).__name__, "error": str(error)[:ERROR_CHARS]}
     if isinstance(error, ScheduleRefused):
-        logger().warning(REFUSED, extra={**fields, "attribute": error.attribute})
+        logger().warning(REFUSED, extra={"schedule": error.schedule, **fields, "attribute": error.attribute})
     elif isinstance(error, EverdueError):
         logger().error(message, extra=fields)
     else:

@@ -89,7 +89,8 @@ class _Demo:
 Lateness is from the moment a run was due to the moment the queue took it (its SentTimestamp).
 The function's log is in {os.path.relpath(log)}.
 
-Write a schedule of your own in another terminal, from this folder, and see it fire here within seconds:
+Write a schedule of your own in another terminal, from this folder, and see it fire here. The tick reads the table
+every 10 s: what falls due before it has read yours is late, the rest is on its second. Refusals are in the log.
 
     {python} -m infra.local.put '{{"id": "mine", "every": 3, "payload": {{"hello": "world"}}}}'
     {python} -m infra.local.put --delete mine

@@ -7,11 +7,14 @@ python -m infra.local.put --delete mine
 import argparse
 import json
 import sys
+from decimal import Decimal
 from typing import Any
 
 import boto3
 from infra.local.environment import LOCAL, REGION
 from infra.local.items import put
+
+from everdue import ScheduleRefused, parse
 
 RUNNING = LOCAL / "running.json"
 """Which local stack was started last: its endpoint and its table."""
@@ -40,16 +43,24 @@ def main(arguments: list[str]) -> int:
         print(f"deleted {given.schedule}: the tick sees it at its next sync")
         return 0
     try:
-        schedule: Any = json.loads(given.schedule)
-    except json.JSONDecodeError as error:
+        schedule: Any = json.loads(given.schedule, parse_float=Decimal, parse_constant=_refuse)
+    except ValueError as error:
         print(f"not JSON: {error}", file=sys.stderr)
         return 2
-    if not isinstance(schedule, dict) or not isinstance(schedule.get("id"), str):
+    if not isinstance(schedule, dict) or not isinstance(schedule.get("id"), str) or not schedule["id"]:
         print('a schedule is a JSON object with an id, such as {"id": "mine", "every": 3}', file=sys.stderr)
         return 2
+    try:
+        parse(schedule)
+    except ScheduleRefused as error:
+        print(f"the tick will refuse {schedule['id']}, and go on with the others: {error}", file=sys.stderr)
     put(client, running["table"], schedule)
-    print(f"wrote {schedule['id']}: the tick sees it at its next sync, within 10 s")
+    print(f"wrote {schedule['id']}: the tick sees it at its next sync, within 10 s; a run due before that is late")
     return 0
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number that a table can hold")
 
 
 if __name__ == "__main__":

@@ -77,8 +77,13 @@ class DynamoSource:
             ScheduleRefused: the item can't be a schedule; the message names attribute, value and what would be right.
         """
         if isinstance(row.data, ScheduleRefused):
+            row.data.schedule = row.id
             raise row.data
-        entry = parse(row.data).entry()
+        try:
+            entry = parse(row.data).entry()
+        except ScheduleRefused as refused:
+            refused.schedule = row.id
+            raise
         if entry.recover_seconds is not None and entry.recover_seconds < self._recover_seconds_min:
             return replace(entry, recover_seconds=self._recover_seconds_min)
         return entry

@@ -14,11 +14,13 @@ class ScheduleRefused(EverdueError, ValueError):
 
     Attributes:
         attribute: the attribute that is wrong, or None where the item as a whole is.
+        schedule: the id of the item, where that is known.
     """
 
-    def __init__(self, message: str, *, attribute: str | None = None) -> None:
+    def __init__(self, message: str, *, attribute: str | None = None, schedule: str | None = None) -> None:
         super().__init__(message)
         self.attribute = attribute
+        self.schedule = schedule
 
 
 class SettingsRefused(EverdueError, ValueError):

@@ -23,6 +23,7 @@ def zone_of(item: Mapping[str, Any]) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # not found; no such path; a directory, such as `America`
-        near = get_close_matches(name, available_timezones(), n=1)
+        # Only for a misspelt place: the nearest name to an abbreviation or an offset is some other clock.
+        near = get_close_matches(name, available_timezones(), n=1, cutoff=0.8) if "/" in name else []
         hint = f"did you mean {near[0]}?" if near else f"it must be {WRITTEN}"
         raise ScheduleRefused(f"timezone is {shown(name)}, which is unknown: {hint}", attribute="timezone") from None

@@ -132,7 +132,8 @@ def _fields(text: str) -> tuple[Field, ...]:
         texts = text.split(" ")
     if len(texts) != len(FIVE_FIELDS) or not text:
         raise TriggerRefused(
-            f"cron {clip(text)} has {len(texts) if text else 0} fields: there are five, "
+            f"cron {clip(text)} has {len(texts) if text else 0} fields: there are five (seconds: `every` or `rrule`; "
+            "EventBridge's six: `expression`), "
             "minute, hour, day of month, month, day of week"
         )
     return tuple(read_field(part, rule) for part, rule in zip(texts, FIVE_FIELDS, strict=True))

@@ -141,16 +141,12 @@ class Roster:
                 diff.paused.append(row)
                 continue
             known = self.entries.get(row.id)
-            refusal = self.refused.get(row.id)
             if known is not None and known.row_version == row.version:
                 known.seen = self._snapshot
-                if refusal is None:
-                    continue
+                continue  # and a refusal of an edit that was taken back goes, unseen
+            refusal = self.refused.get(row.id)
             if refusal is not None:
                 refusal.seen = self._snapshot
-                if known is not None and known.row_version == row.version:
-                    refusal.seen = 0  # written back to the definition in force: nothing is refused any more
-                    continue
             try:
                 diff.made.append((row, make(row)))
             except Exception as error:  # noqa: BLE001 - a row is the user's; whatever it raises is this row's alone

@@ -5,7 +5,6 @@ all of them. A heap holds the groups by their next due moment.
 """
 
 import heapq
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from everdue.core.listed import Listed
@@ -76,11 +75,6 @@ class Agenda:
             self._failing.pop(key, None)
             group.stamp += 1
         return True
-
-    def members(self) -> Iterator[Registered]:
-        """Everything that rides, in no order that matters."""
-        for group in self._groups.values():
-            yield from group.members.values()
 
     def next_us(self) -> int | None:
         """Nothing is due before this moment; None: nothing is left. A failing trigger does not count."""

@@ -41,7 +41,10 @@ class Changes:
 
 @runtime_checkable
 class ChangeFeed(Protocol):
-    """A source that can also say what moved, so that a sync costs what changed and not what exists."""
+    """A source that can also say what moved, so that a sync costs what changed and not what exists.
+
+    The port is fixed; the scheduler does not read it yet, and takes a snapshot of every source at every sync.
+    """
 
     def position(self) -> str:
         """A position as of now. Taken before a snapshot, it misses nothing that was written during it."""

@@ -185,9 +185,13 @@ class Cycle:
         self.uncommitted = True
 
     def close(self, *, release: bool) -> bool:
-        """Commit what is covered, skips first, and renew the lease or release it in the same write."""
+        """Commit what is covered, skips first, and renew the lease or release it in the same write.
+
+        A process whose clock turned wrong releases in any case: a lease by such a clock may last for hours.
+        """
         if not self._leader.holds():
             return False
+        release = release or self.clock_stepped() or self._leader.skew() is not None
         self._record_skips()
         reach_us, behind = self._coverage.committable_us(self._leader.covered_us)
         claim = self._leader.claim
